@@ -1,0 +1,170 @@
+"""``crashlab analyze``: post-mortem of existing evidence."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from crashlab.cli import exitcode
+from crashlab.facts import Report
+
+
+@click.command()
+@click.argument("cores", nargs=-1, metavar="CORE...", type=click.Path())
+@click.option("--json", "as_json", is_flag=True, help="Write the report as JSON (schema crashlab.report/1).")
+@click.option("--fast", is_flag=True, help="Start no external process: neither cuda-gdb nor nvdisasm.")
+@click.option(
+    "--exit-code", "use_exit_code", is_flag=True, help="Exit with 10 to 16 when something was found."
+)
+@click.option(
+    "--log",
+    "logs",
+    multiple=True,
+    type=click.Path(),
+    metavar="FILE",
+    help="Output of the crashed program: driver lines, server log, traceback. Repeatable.",
+)
+@click.option(
+    "--dmesg",
+    multiple=True,
+    type=click.Path(),
+    metavar="FILE",
+    help="Kernel log with NVRM Xid lines. Repeatable.",
+)
+@click.option(
+    "--env",
+    "environment",
+    multiple=True,
+    metavar="FILE|KEY=VALUE",
+    help="Facts about the crashed process, such as cudnn=9.19.0.56. Repeatable.",
+)
+@click.option(
+    "--transcript",
+    type=click.Path(allow_dash=True),
+    metavar="FILE|-",
+    help="A cuda-gdb transcript instead of a dump; '-' reads standard input.",
+)
+@click.option(
+    "--debugger",
+    default="auto",
+    show_default=True,
+    metavar="auto|always|never|PATH",
+    help="Whether to ask cuda-gdb as a second witness; auto: when it is found.",
+)
+@click.option(
+    "--debugger-timeout",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(min=0.1),
+    metavar="SECONDS",
+    help="Time limit for cuda-gdb.",
+)
+@click.option("--nvdisasm", type=click.Path(), metavar="PATH", help="The nvdisasm to use.")
+@click.option("--show-commands", is_flag=True, help="Also print the commands that check each claim by hand.")
+@click.option("-v", "--verbose", is_flag=True, help="Whole SASS window, every fault, all readers and notes.")
+@click.option("-q", "--quiet", is_flag=True, help="Only the headline.")
+def analyze(
+    cores: tuple[str, ...],
+    as_json: bool,
+    fast: bool,
+    use_exit_code: bool,
+    logs: tuple[str, ...],
+    dmesg: tuple[str, ...],
+    environment: tuple[str, ...],
+    transcript: str | None,
+    debugger: str,
+    debugger_timeout: float,
+    nvdisasm: str | None,
+    show_commands: bool,
+    verbose: bool,
+    quiet: bool,
+) -> int:
+    """Say what really failed, from GPU core dumps (plain, gzip or xz).
+
+    Several dumps are read as one crash: the first real exception is the candidate origin. Without a
+    readable dump, logs or a cuda-gdb transcript give a verdict of lower confidence.
+
+    \b
+    Examples:
+      crashlab analyze core.nvcudmp
+      crashlab analyze core.nvcudmp --log server.log --dmesg dmesg.txt
+      crashlab analyze rank0.nvcudmp rank1.nvcudmp
+      crashlab analyze core.nvcudmp --env cudnn=9.19.0.56 --env torch=2.11.0+cu130
+      crashlab analyze --transcript pasted.txt
+      crashlab analyze --json --fast core.nvcudmp > report.json
+
+    Exit code: 0 done, 2 usage, 3 unreadable. With --exit-code: 10 fault, 11 fault known from text
+    only, 12 hang, 13 garbage, 15 inconclusive, 16 host-side death.
+    """
+    from crashlab.report import build
+    from crashlab.report.options import AnalyzeOptions
+
+    if not cores and transcript is None and not logs:
+        raise click.UsageError(
+            "Give at least one dump, --log or --transcript: 'crashlab analyze core.nvcudmp'."
+        )
+    facts_given = None
+    if environment:
+        from crashlab.signatures.environment import parse_options
+
+        facts_given = parse_options(environment)
+    options = AnalyzeOptions(
+        fast=fast,
+        debugger=debugger,
+        debugger_timeout=debugger_timeout,
+        nvdisasm=nvdisasm,
+        logs=logs,
+        dmesg=dmesg,
+        environment=facts_given,
+    )
+    if transcript is not None:
+        from crashlab.report.fromtext import analyze_transcript
+
+        report = analyze_transcript(_read(transcript), transcript, options)
+    elif cores:
+        report = build.analyze(cores, options)
+    else:
+        from crashlab.report.fromtext import analyze_logs
+
+        report = analyze_logs(options)
+    if show_commands:
+        from crashlab.report.byhand import with_commands
+
+        report = with_commands(report, cores)
+    _print(report, as_json=as_json, verbose=verbose, quiet=quiet)
+    if report.verdict.kind == "unreadable":
+        return exitcode.UNREADABLE
+    return exitcode.of_report(report) if use_exit_code else 0
+
+
+def _read(transcript: str) -> bytes:
+    """A transcript's bytes, at most 16 MiB of them."""
+    from crashlab.errors import UnreadableInput
+
+    limit = 16 << 20
+    if transcript == "-":
+        return sys.stdin.buffer.read(limit)
+    try:
+        with open(transcript, "rb") as file:
+            return file.read(limit)
+    except (OSError, ValueError) as error:
+        raise UnreadableInput(
+            f"Cannot read the transcript {transcript}: {getattr(error, 'strerror', None) or error}.",
+            hint="Give the text that cuda-gdb printed, or '-' and paste it.",
+        ) from error
+
+
+def _print(report: Report, *, as_json: bool, verbose: bool, quiet: bool) -> None:
+    if as_json:
+        from crashlab.report import jsonio
+
+        sys.stdout.write(jsonio.dumps(report))
+    elif quiet:
+        from crashlab.report.safe import one_line
+
+        click.echo(one_line(report.verdict.headline))
+    else:
+        from crashlab.report import text
+
+        click.echo(text.render(report, verbose=verbose), nl=False)

@@ -1,0 +1,80 @@
+"""What a command was pointed at: a run directory, a report.json, or a dump."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from crashlab.errors import UnreadableInput
+from crashlab.facts import Report
+from crashlab.report.timeline import Timeline
+
+_REPORT, _TIMELINE = "report.json", "timeline.jsonl"
+_LIMIT = 256 << 20
+
+
+class Evidence(NamedTuple):
+    """A report with the folder it lies in (run directories only) and the course of the run."""
+
+    report: Report
+    folder: Path | None = None
+    timeline: Timeline | None = None
+
+
+def load(path: str, debugger: str = "auto") -> Evidence:
+    """Read whatever ``path`` is. Raises UnreadableInput when it is nothing of the kind."""
+    place = Path(path)
+    if place.is_dir():
+        return Evidence(_read_report(place / _REPORT), place, _read_timeline(place / _TIMELINE))
+    if _is_json(place):
+        return Evidence(_read_report(place))
+    from crashlab.report import build
+    from crashlab.report.options import AnalyzeOptions
+
+    return Evidence(build.analyze([path], AnalyzeOptions(debugger=debugger)))
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(64).lstrip()[:1] == b"{"
+    except (OSError, ValueError):
+        return False
+
+
+def _read_report(path: Path) -> Report:
+    from crashlab.report import jsonio
+
+    try:
+        if path.stat().st_size > _LIMIT:
+            raise UnreadableInput(
+                f"{path.name} is larger than {_LIMIT:,} bytes.", hint="This is no report.json."
+            )
+        return jsonio.loads(path.read_bytes())
+    except OSError as error:
+        hint = f"A run directory holds a {_REPORT}; 'crashlab analyze --json DUMP > {_REPORT}' writes one."
+        raise UnreadableInput(f"Cannot read {path}: {error.strerror or error}.", hint=hint) from error
+
+
+def _read_timeline(path: Path) -> Timeline | None:
+    from crashlab.report.timeline import of_jsonl
+
+    try:
+        with path.open("rb") as file:
+            return of_jsonl(file.read(_LIMIT))
+    except OSError:
+        return None
+
+
+def local_names() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Login and machine names of this machine, which nothing shareable may hold."""
+    import getpass
+    import socket
+
+    users = {os.path.basename(os.path.expanduser("~"))}
+    try:
+        users.add(getpass.getuser())
+    except (OSError, KeyError, ImportError):
+        users.discard("")  # a container without an entry for its user id
+    return tuple(sorted(users - {"", "~", "root"})), (socket.gethostname(),)

@@ -1,0 +1,113 @@
+"""``crashlab``: the command group. Commands are imported only when called, so that starting stays cheap."""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+import click
+
+from crashlab import __version__
+from crashlab.errors import CrashlabError
+from crashlab.report.safe import one_line
+
+_COMMANDS = {
+    "analyze": ("crashlab.cli.analyze", "analyze", "Post-mortem of GPU core dumps: what really failed."),
+    "inspect": (
+        "crashlab.cli.inspect",
+        "inspect",
+        "Look around in a dump: kernels, warps, registers, SASS, memory.",
+    ),
+    "report": ("crashlab.cli.report", "report", "Render a report again, or compare two crashes."),
+    "bundle": ("crashlab.cli.bundle", "bundle", "Write the redacted attachment for an issue, or look into one."),
+    "signatures": ("crashlab.cli.signatures", "signatures", "The catalogue of known failures."),
+}
+
+
+class _LazyGroup(click.Group):
+    """A group whose commands live in modules of their own, imported on use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = _COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        import importlib
+
+        command = getattr(importlib.import_module(entry[0]), entry[1])
+        return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry[2]) for name, entry in _COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name and name not in _COMMANDS and not name.startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(name, _COMMANDS, n=1)
+            hint = f" Did you mean '{near[0]}'?" if near else " 'crashlab --help' lists them."
+            raise click.UsageError(f"No such command '{one_line(name, 60)}'.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(__version__, prog_name="crashlab")
+def cli() -> None:
+    """CUDA crash forensics: names the kernel and the SASS instruction that really failed.
+
+    \b
+    Examples:
+      crashlab analyze core.nvcudmp            what failed, in one screen
+      crashlab analyze --json --fast *.nvcudmp > report.json
+      crashlab inspect core.nvcudmp kernels
+    """
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Entry point: every CrashlabError becomes a message with its next step and its exit code."""
+    try:
+        code = cli.main(args=argv, prog_name="crashlab", standalone_mode=False)
+    except CrashlabError as error:
+        fail(error)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.exceptions.Exit as error:
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted.", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output went away (crashlab … | head): not an error of ours.
+        sys.stderr.close()
+        sys.exit(0)
+    except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback for users
+        _internal(error)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def fail(error: CrashlabError) -> NoReturn:
+    """Print an error and its hint to stderr and leave with its exit code."""
+    click.echo(f"crashlab: {one_line(str(error))}", err=True)
+    if error.hint:
+        click.echo(f"          {one_line(error.hint)}", err=True)
+    sys.exit(error.exit_code)
+
+
+def _internal(error: Exception) -> NoReturn:
+    """An error of ours: say so, keep the traceback for whoever asks for it, leave with 1."""
+    import os
+
+    if os.environ.get("CRASHLAB_TRACEBACK"):
+        raise error
+    click.echo(f"crashlab: internal error: {type(error).__name__}: {one_line(str(error), 300)}", err=True)
+    click.echo("          This is a bug in crashlab. CRASHLAB_TRACEBACK=1 shows where; please report it.", err=True)
+    sys.exit(CrashlabError.exit_code)

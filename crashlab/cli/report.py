@@ -1,0 +1,183 @@
+"""``crashlab report``: render a report again in another form, or compare two crashes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from crashlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from crashlab.cli.evidence import Evidence
+    from crashlab.facts import Report
+
+_FORMS = ("vllm", "flashinfer", "pytorch", "sglang", "llama.cpp", "nvidia")
+_FORMATS = ("text", "md", "html", "json", "junit")
+
+
+@click.command()
+@click.argument(
+    "inputs", nargs=-1, required=True, metavar="RUNDIR|REPORT.JSON|DUMP [OTHER]", type=click.Path()
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(_FORMATS),
+    help="What to write; html with -o FILE.html and so on, else text.",
+)
+@click.option(
+    "--for", "target", type=click.Choice(_FORMS), help="Markdown in the order of this project's issue form."
+)
+@click.option(
+    "-o", "--output", type=click.Path(), metavar="FILE", help="Where to write; standard output without it."
+)
+@click.option(
+    "--open", "show", is_flag=True, help="Open the HTML report, or the project's empty form, in a browser."
+)
+@click.option(
+    "--debugger",
+    default="auto",
+    show_default=True,
+    metavar="auto|always|never|PATH",
+    help="For a dump: whether to ask cuda-gdb as a second witness.",
+)
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Text: whole SASS window, every fault, all readers and notes."
+)
+def report(
+    inputs: tuple[str, ...], form: str | None, target: str | None, output: str | None, show: bool, debugger: str,
+    verbose: bool,
+) -> int:  # fmt: skip
+    """Render a report in another form; with two of them, say whether they are the same bug.
+
+    Issue texts (md) are redacted. Nothing is ever sent: with --for, the address of the project's form is
+    printed, and a person pastes the text.
+
+    \b
+    Examples:
+      crashlab report run1/ --format html -o report.html --open
+      crashlab report report.json --for vllm -o issue.md
+      crashlab report core.nvcudmp --format junit -o junit.xml
+      crashlab report monday.json friday.json
+    """
+    from crashlab.cli.evidence import load
+
+    if len(inputs) > 2:
+        raise UsageError(
+            "More than two reports cannot be compared.", hint="Give one to render, two to compare."
+        )
+    form = _format(form, target, output, show)
+    if len(inputs) == 2:
+        _write(_comparison(inputs, debugger, form), output)
+        return 0
+    evidence = load(inputs[0], debugger)
+    path = _write(_rendered(evidence, form, target, verbose), output, temporary=show and form == "html")
+    _after(evidence, form, target, path, show)
+    return 3 if evidence.report.verdict.kind == "unreadable" else 0
+
+
+def _format(form: str | None, target: str | None, output: str | None, show: bool) -> str:
+    """The format asked for, else the one that other options imply."""
+    if target is not None:
+        if form not in (None, "md"):
+            raise UsageError(f"--for writes Markdown, not {form}.", hint="Leave --format out.")
+        return "md"
+    if form is not None:
+        return form
+    suffix = Path(output).suffix.lower() if output else ""
+    by_suffix = {".html": "html", ".md": "md", ".json": "json", ".xml": "junit"}
+    return by_suffix.get(suffix, "html" if show else "text")
+
+
+def _rendered(evidence: Evidence, form: str, target: str | None, verbose: bool) -> str:
+    report = evidence.report
+    if form == "json":
+        from crashlab.report import jsonio
+
+        return jsonio.dumps(report)
+    if form == "junit":
+        from crashlab.report import junit
+
+        return junit.render(report)
+    if form == "text":
+        from crashlab.report import text
+
+        return text.render(report, verbose=verbose)
+    if not report.commands and report.verdict.kind != "unreadable":
+        from crashlab.report.byhand import with_commands
+
+        report = with_commands(report, [item.path for item in report.inputs])
+    if form == "html":
+        from crashlab.report import html
+
+        return html.render(report, evidence.timeline)
+    from crashlab.report import markdown
+
+    return markdown.render(_redacted(report), markdown.FORMS[target] if target else markdown.PLAIN)
+
+
+def _redacted(report: Report) -> Report:
+    """A copy fit for the public: also without this machine's own names."""
+    from crashlab.cli.evidence import local_names
+    from crashlab.report.redact import Redactor
+
+    users, hosts = local_names()
+    redactor = Redactor(users=users, hosts=hosts)
+    redactor.learn_report(report)
+    return redactor.report(report)
+
+
+def _comparison(inputs: tuple[str, ...], debugger: str, form: str) -> str:
+    from crashlab.cli.evidence import load
+    from crashlab.report import compare, jsonio
+
+    if form not in ("text", "json"):
+        raise UsageError(f"A comparison is written as text or json, not {form}.", hint="Use --format text.")
+    comparison = compare.compare(load(inputs[0], debugger).report, load(inputs[1], debugger).report)
+    if form == "text":
+        return compare.render(comparison, Path(inputs[0]).name, Path(inputs[1]).name)
+    import json
+
+    return json.dumps(jsonio.to_json(comparison), indent=2, ensure_ascii=False) + "\n"
+
+
+def _write(content: str, output: str | None, *, temporary: bool = False) -> Path | None:
+    """To the file, else to a temporary one for the browser, else to standard output."""
+    if output is None and not temporary:
+        sys.stdout.write(content)
+        return None
+    if output is None:
+        import tempfile
+
+        with tempfile.NamedTemporaryFile(
+            "w", suffix=".html", prefix="crashlab-", delete=False, encoding="utf-8"
+        ) as file:
+            file.write(content)
+        return Path(file.name)
+    try:
+        Path(output).write_text(content, encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(
+            f"Cannot write {output}: {reason}.", hint="Name a file in a folder that exists."
+        ) from error
+    return Path(output)
+
+
+def _after(evidence: Evidence, form: str, target: str | None, path: Path | None, show: bool) -> None:
+    """The address of the form, on standard error; a browser when it was asked for."""
+    address = path.resolve().as_uri() if path is not None and form == "html" else None
+    if target is not None:
+        from crashlab.report import markdown
+
+        address = markdown.prefilled_url(_redacted(evidence.report), markdown.FORMS[target])
+        click.echo(f"Paste it here; nothing is sent before you do: {address}", err=True)
+    if path is not None and show and form == "html":
+        click.echo(f"The report is at {path}", err=True)
+    if show and address:
+        import webbrowser
+
+        webbrowser.open(address)

@@ -1,0 +1,270 @@
+"""``crashlab run``: wrap any CUDA program and bring the evidence home."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from crashlab.cli import exitcode
+
+if TYPE_CHECKING:
+    from crashlab.capture.config import AttemptResult, RunConfig
+    from crashlab.capture.plan import Plan
+    from crashlab.facts import Report
+    from crashlab.rundir.writer import RunWriter
+
+_SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_INCONCLUSIVE = 15
+_FORMS = ("shell", "docker", "kubernetes", "systemd")
+
+
+def _size(text: str | None) -> int | None:
+    """``500M`` and ``20GiB`` in bytes; click turns the ValueError into a usage error."""
+    if text is None:
+        return None
+    plain = text.strip().lower().removesuffix("ib").removesuffix("b")
+    unit = plain[-1:] if plain[-1:] in _SIZE_UNITS else ""
+    return int(float(plain.removesuffix(unit)) * _SIZE_UNITS[unit])
+
+
+def _seconds(text: str | None) -> float | None:
+    """``30``, ``90s``, ``5m``, ``2h`` in seconds; ``never`` is None."""
+    if text is None or text == "never":
+        return None
+    scale = {"s": 1.0, "m": 60.0, "h": 3600.0}.get(text[-1:])
+    value = float(text[:-1]) * scale if scale is not None else float(text)
+    if not 0 <= value < 1e9:
+        raise ValueError("out of range")
+    return value
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.argument("command", nargs=-1, metavar="-- CMD...", type=click.UNPROCESSED)
+@click.option(
+    "--out", type=click.Path(), metavar="DIR", help="Run directory. Default: ./crashlab-runs/UTC-NAME/"
+)
+@click.option(
+    "--dump",
+    type=click.Choice(["light", "shared", "full"]),
+    default="light",
+    show_default=True,
+    help="What GPU dumps keep: no memory; shared and local memory; everything.",
+)
+@click.option(
+    "--no-hang-dumps", is_flag=True, help="Open no pipes through which a hung process can be dumped."
+)
+@click.option(
+    "--stall-after", type=_seconds, metavar="TIME", help="Hung: no sign of progress for this long (90, 5m)."
+)
+@click.option("--silence", type=_seconds, metavar="TIME", help="Hung: no output at all for this long.")
+@click.option(
+    "--restart",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Start again after a crash, N times.",
+)
+@click.option(
+    "--max-dumps-bytes", type=_size, metavar="SIZE", help="Cap for all dumps (20G); first and newest stay."
+)
+@click.option(
+    "--grace", type=_seconds, default="10", show_default=True, metavar="TIME", help="From asking to killing."
+)
+@click.option(
+    "--linger",
+    type=_seconds,
+    default="10",
+    show_default=True,
+    metavar="TIME|never",
+    help="How long processes may outlive the command before they are ended.",
+)
+@click.option(
+    "--after-fault",
+    type=_seconds,
+    default="60",
+    show_default=True,
+    metavar="TIME|never",
+    help="How long a program may go on that lost a process to a GPU fault.",
+)
+@click.option(
+    "--dump-timeout",
+    type=_seconds,
+    default="1h",
+    show_default=True,
+    metavar="TIME",
+    help="Longest wait for dumps.",
+)
+@click.option(
+    "--print-env",
+    type=click.Choice(_FORMS),
+    is_flag=False,
+    flag_value="shell",
+    help="Print the environment instead of running, for programs that cannot be wrapped.",
+)
+@click.option("--fast", is_flag=True, help="Post-mortem without cuda-gdb and nvdisasm.")
+@click.option("--no-analysis", is_flag=True, help="Only record; 'crashlab analyze DIR' works at any time.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but the headline of a crash.")
+@click.option("-v", "--verbose", is_flag=True, help="The whole report.")
+def run(
+    command: tuple[str, ...], print_env: str | None, out: str | None, dump: str, **options: object
+) -> int:
+    """Run a program so that a GPU fault, a hang or a crash leaves evidence, and say what happened.
+
+    The program's output goes where it went before and is recorded as well. Nothing is ended while a
+    GPU dump is being written. SIGUSR1 takes hang evidence now; Ctrl-C once ends the program after any
+    dump, twice at once.
+
+    \b
+    Examples:
+      crashlab run -- ./my_program --size 4096
+      crashlab run --stall-after 5m -- vllm serve MODEL
+      crashlab run --restart 5 --max-dumps-bytes 50G --out /data/case -- python train.py
+      crashlab run --print-env kubernetes --out /evidence
+
+    Exit code: that of the program when nothing was found; else 10 fault (dump analysed), 11 fault
+    without a usable dump, 12 hang, 15 inconclusive, 16 host-side death; 130 interrupted.
+    """
+    from crashlab.capture.plan import plan_environment
+
+    if print_env is not None:
+        from crashlab.capture.forms import FORMS
+
+        plan = plan_environment(
+            {},
+            os.path.abspath(out or "crashlab-evidence"),
+            dump=dump,
+            hang_dumps=not options["no_hang_dumps"],
+        )
+        click.echo(FORMS[print_env](plan), nl=False)
+        return 0
+    if not command:
+        raise click.UsageError("What should be run? 'crashlab run -- CMD...'.")
+    from crashlab.rundir.writer import RunWriter
+
+    writer = RunWriter.create(out, command)
+    plan = plan_environment(os.environ, writer.path, dump=dump, hang_dumps=not options["no_hang_dumps"])
+    return _Run(writer, plan, command, options).go()
+
+
+class _Run:
+    """One invocation: attempts, their post-mortems, what is said, the exit code."""
+
+    def __init__(
+        self, writer: RunWriter, plan: Plan, command: tuple[str, ...], options: dict[str, object]
+    ) -> None:
+        from crashlab.capture.session import describe
+
+        self._writer = writer
+        self._options = options
+        self._quiet = bool(options["quiet"])
+        self._reports: list[tuple[int, Report]] = []
+        self._config = self._configure(plan, command)
+        describe(writer, self._config, {k: v for k, v in options.items() if v is not None})
+        self._say(f"evidence goes to {writer.path}")
+        for one in plan.confounds:
+            self._say(f"note: {one.name}={one.value} {one.severity} the evidence: {one.why}")
+
+    def go(self) -> int:
+        """Run to the end; the exit code."""
+        from crashlab.capture.attempts import run_attempts
+        from crashlab.capture.session import run_one
+        from crashlab.capture.signals import SignalBox
+
+        restarts = self._options["restart"]
+        with SignalBox() as box:
+            results = run_attempts(
+                box,
+                restarts if isinstance(restarts, int) else 0,
+                lambda number: run_one(self._config, self._writer, box, number, say=self._say),
+                self._after,
+                say=self._say,
+            )
+        code = self._exit_code(results)
+        self._writer.finish(exit_code=code)
+        for problem in self._writer.problems:
+            self._say(f"incomplete: {problem}")
+        return code
+
+    def _configure(self, plan: Plan, command: tuple[str, ...]) -> RunConfig:
+        from crashlab.capture.config import RunConfig
+        from crashlab.capture.rules import HangRules
+
+        def number(name: str) -> float | None:
+            value = self._options[name]
+            return float(value) if isinstance(value, (int, float)) else None
+
+        cap = self._options["max_dumps_bytes"]
+        return RunConfig(
+            argv=command,
+            environment=dict(os.environ),
+            plan=plan,
+            cwd=os.getcwd(),
+            rules=HangRules(number("silence"), number("stall_after")),
+            hang_dumps=not self._options["no_hang_dumps"],
+            grace=number("grace") or 0.0,
+            linger=number("linger"),
+            after_fault=number("after_fault"),
+            dump_patience=number("dump_timeout") or 3600.0,
+            max_dumps_bytes=cap if isinstance(cap, int) else None,
+            sinks=(1, 2),
+        )
+
+    def _after(self, result: AttemptResult) -> None:
+        """The post-mortem of one attempt: to the terminal and into its case folder."""
+        if not result.suspicious:
+            return
+        name = f"attempt {result.attempt}: " if result.attempt > 1 else ""
+        self._say(f"{name}something happened; examining the evidence")
+        if self._options["no_analysis"]:
+            return
+        from crashlab.report import jsonio, text
+        from crashlab.report.fromrundir import analyze_rundir
+        from crashlab.report.options import AnalyzeOptions
+        from crashlab.rundir import layout
+
+        report = analyze_rundir(
+            self._writer.path, AnalyzeOptions(fast=bool(self._options["fast"])), result.attempt
+        )
+        self._reports.append((result.attempt, report))
+        places = [layout.case_folder(result.attempt)]
+        if len(self._reports) == 1:
+            places.append("")
+        for place in places:
+            self._writer.write_file(os.path.join(place, layout.REPORT), jsonio.dumps(report))
+            self._writer.write_file(
+                os.path.join(place, layout.REPORT_TEXT), text.render(report, verbose=True)
+            )
+        self._writer.event(
+            "analysed", attempt=result.attempt, verdict=report.verdict.kind, headline=report.verdict.headline
+        )
+        shown = (
+            report.verdict.headline + "\n"
+            if self._quiet
+            else text.render(report, verbose=bool(self._options["verbose"]))
+        )
+        click.echo(shown, nl=False, err=True)
+
+    def _exit_code(self, results: list[AttemptResult]) -> int:
+        """The first finding decides; without one the program's own code, or 130 after Ctrl-C."""
+        for _, report in self._reports:
+            code = exitcode.of_report(report)
+            if code not in (0, exitcode.UNREADABLE):
+                return code
+        if any(report.verdict.kind == "unreadable" for _, report in self._reports):
+            return _INCONCLUSIVE
+        if results[-1].interrupts:
+            return 130
+        return results[-1].shell_code
+
+    def _say(self, text: str) -> None:
+        from crashlab.report.safe import one_line
+
+        if not self._quiet:
+            try:
+                click.echo(f"crashlab: {one_line(text, 500)}", err=True)
+            except (OSError, ValueError):
+                self._quiet = True  # nobody reads stderr any more: go on recording
+            sys.stderr.flush()

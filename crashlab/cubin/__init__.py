@@ -1,0 +1,1 @@
+"""Code images (CUDA ELF, "cubin"): symbols, source lines, compiler, parameters, architecture."""

@@ -1,0 +1,21 @@
+"""Short words for what a transcript says beside its facts."""
+
+from __future__ import annotations
+
+NO_EXCEPTION = "no-exception"
+"""cuda-gdb looked and found no exception; 12.4 says so although SM records hold one."""
+NO_KERNELS = "no-kernels"
+NO_FOCUS = "no-focus"
+ASSERT = "assert"
+TRAP = "trap"
+LIVE = "live-session"
+"""The program was being debugged: no dump, and host frames may be among the frames."""
+ABORTED = "aborted"
+CANNOT_DISASSEMBLE = "cannot-disassemble"
+"""cuobjdump was not on the debugger's PATH, or it does not know the chip."""
+CANNOT_OPEN = "cannot-open"
+UNKNOWN_ABI = "unknown-abi"
+"""The debugger is older than the compiler that made the code."""
+UNHANDLED = "unhandled-exception"
+"""The debugger is older than the exception: it gives a number and no name."""
+CUT = "input-cut"

@@ -1,0 +1,31 @@
+"""Addresses and coordinates: values that every output format writes in its own way."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Hex(int):
+    """An address, PC or bit mask: computes like an ``int``, is written as ``0x…``."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return hex(self)
+
+    def __repr__(self) -> str:
+        return hex(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(int(self), spec) if spec else hex(self)
+
+
+class Dim3(NamedTuple):
+    """Three CUDA coordinates or extents."""
+
+    x: int
+    y: int
+    z: int
+
+    def __str__(self) -> str:
+        return f"({self.x},{self.y},{self.z})"

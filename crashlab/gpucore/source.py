@@ -1,0 +1,133 @@
+"""The bytes of a dump: mapped, never read whole; compressed files are unpacked first, within limits."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from crashlab.errors import UnreadableDump
+
+_CHUNK = 1 << 20
+_IN_MEMORY = 64 << 20
+_RESERVE = 256 << 20
+
+DumpPath = str | os.PathLike[str]
+
+
+def open_view(path: DumpPath, *, unpack_limit: int | None = None) -> tuple[memoryview, int, str | None]:
+    """Map a dump.
+
+    Returns its bytes, their count and the compression (``gzip``, ``xz`` or None). A compressed dump
+    is unpacked into an unlinked temporary file (small ones into memory), at most ``unpack_limit``
+    bytes; without a limit, what the temporary folder can hold less 256 MiB.
+    """
+    name = os.fspath(path)
+    try:
+        # O_NONBLOCK: a FIFO given by mistake must not block for ever.
+        handle = os.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    except OSError as error:
+        raise UnreadableDump(
+            f"Cannot open {Path(name).name}: {error.strerror}.", reason="not-found", hint="Check the path."
+        ) from error
+    except ValueError as error:  # embedded NUL
+        raise UnreadableDump(f"Not a usable path: {error}.", reason="not-found") from error
+    try:
+        return _view_of(handle, Path(name).name, unpack_limit)
+    finally:
+        os.close(handle)  # a mapping outlives its descriptor
+
+
+def _view_of(handle: int, name: str, limit: int | None) -> tuple[memoryview, int, str | None]:
+    import stat
+
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        raise UnreadableDump(
+            f"{name} is not a regular file.",
+            reason="not-found",
+            hint="Give the dump file itself, or a folder of dumps to 'crashlab analyze DIR'.",
+        )
+    if status.st_size == 0:
+        return memoryview(b""), 0, None
+    magic = os.pread(handle, 6, 0)
+    kind = "gzip" if magic[:2] == b"\x1f\x8b" else "xz" if magic == b"\xfd7zXZ\0" else None
+    if kind is not None:
+        with os.fdopen(os.dup(handle), "rb") as file:
+            return *_unpack(file, kind, limit), kind
+    return _map(handle), status.st_size, None
+
+
+def _map(handle: int) -> memoryview:
+    try:
+        return memoryview(mmap.mmap(handle, 0, access=mmap.ACCESS_READ))
+    except (OSError, ValueError) as error:
+        raise UnreadableDump(f"Cannot map the dump: {error}.", reason="not-found") from error
+
+
+def _unpack(file: BinaryIO, kind: str, limit: int | None) -> tuple[memoryview, int]:
+    """Stream-decompress; a stream that ends early yields what there was, as a cut file would."""
+    import tempfile
+
+    if limit is None:
+        room = os.statvfs(tempfile.gettempdir())
+        limit = max(room.f_bavail * room.f_frsize - _RESERVE, _IN_MEMORY)
+    with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as out:
+        size = 0
+        for chunk in _inflate(file, kind):
+            size += len(chunk)
+            if size > limit:
+                raise UnreadableDump(
+                    f"The {kind} dump unpacks to more than {limit:,} bytes, which is all there is room for.",
+                    reason="too-large",
+                    hint="Unpack it yourself onto a larger disk, or set TMPDIR to a folder with room.",
+                )
+            if chunk.count(0) == len(chunk):
+                out.seek(len(chunk), os.SEEK_CUR)  # keep runs of zeros sparse
+            else:
+                out.write(chunk)
+        if size <= _IN_MEMORY:
+            out.seek(0)
+            return memoryview(out.read(size).ljust(size, b"\0")), size
+        out.rollover()
+        out.truncate(size)
+        out.flush()
+        return memoryview(mmap.mmap(out.fileno(), size, access=mmap.ACCESS_READ)), size
+
+
+def _inflate(file: BinaryIO, kind: str) -> Iterator[bytes]:
+    """Decompressed pieces of at most 1 MiB, up to the end or to the first damaged byte."""
+    import lzma
+    import zlib
+
+    def fresh() -> Any:
+        return zlib.decompressobj(wbits=31) if kind == "gzip" else lzma.LZMADecompressor()
+
+    stream, data = fresh(), b""
+    while True:
+        if not data:
+            data = file.read(_CHUNK)
+            if not data:
+                return
+        try:
+            if kind == "gzip":
+                piece = stream.decompress(data, _CHUNK)
+                data = stream.unconsumed_tail
+            else:
+                piece = stream.decompress(data, _CHUNK)
+                data = b""
+                while not stream.eof and not stream.needs_input:
+                    if piece:
+                        yield piece
+                    piece = stream.decompress(b"", _CHUNK)
+        except (zlib.error, lzma.LZMAError, EOFError):
+            return
+        if piece:
+            yield piece
+        if stream.eof:  # several members may stand behind one another
+            data = stream.unused_data.lstrip(b"\0") or file.read(_CHUNK)
+            if not data:
+                return
+            stream = fresh()

@@ -1,0 +1,1 @@
+"""Views into a dump: each one a table of typed values, rendered by the command line."""

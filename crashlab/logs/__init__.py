@@ -1,0 +1,1 @@
+"""Text evidence: driver progress log, kernel log, serving logs, sanitizer output."""

@@ -1,0 +1,158 @@
+"""Does the evidence point at hardware? Then software hypotheses step back.
+
+Also which kernel-log events belong to a crash: by pid, else by time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from crashlab.facts import XidEvent
+from crashlab.logs.lazy import Lazy
+from crashlab.logs.xid import XidDetail
+
+# One SM that fails under this many different kernels is a pattern.
+_SAME_SM = 3
+# A launch of few blocks always starts on the same SMs (on an H200 nearly every one-block launch ran on SM 124
+# of the dump, GPC 1 TPC 4 of the kernel log): the SM of such a launch says nothing about hardware.
+_LARGE_LAUNCH = 512
+
+
+class HardwareJudgement(NamedTuple):
+    """``suspect`` is None when the evidence cannot tell; ``reasons`` always say why."""
+
+    suspect: bool | None
+    reasons: tuple[str, ...]
+
+
+class CrashPlace(NamedTuple):
+    """One crash among several: kernel (or key), where it was reported, blocks of the launch if known."""
+
+    kernel: str | None
+    device: int | None
+    sm: int | None
+    blocks: int | None = None
+
+
+def hardware_suspect(xids: Sequence[XidDetail]) -> HardwareJudgement:
+    """Judge a kernel log: Xid numbers of hardware or firmware speak for hardware, the application's
+    alone do not. Which SM an Xid 13 names is not used: small launches always start on the same one."""
+    if not xids:
+        return HardwareJudgement(None, ("The kernel log holds no Xid event.",))
+    reasons = [
+        f"Xid {one.event.code} at line {one.line}: {one.event.meaning}."
+        for one in xids
+        if one.group == "hardware"
+    ]
+    if reasons:
+        return HardwareJudgement(True, tuple(reasons[:32]))
+    codes = sorted({one.event.code for one in xids})
+    return HardwareJudgement(
+        False, (f"Only Xid {', '.join(map(str, codes))}: usually the application or a consequence.",)
+    )
+
+
+def sm_pattern(crashes: Iterable[CrashPlace]) -> HardwareJudgement:
+    """Judge several crashes: one SM under different kernels speaks for hardware if their launches were
+    large enough to cover the GPU, one kernel on different SMs for software."""
+    by_sm: dict[tuple[int | None, int], dict[str, int | None]] = {}
+    by_kernel: dict[str, set[tuple[int | None, int]]] = {}
+    for kernel, device, sm, blocks in crashes:
+        if kernel is not None and sm is not None:
+            by_sm.setdefault((device, sm), {}).setdefault(kernel, blocks)
+            by_kernel.setdefault(kernel, set()).add((device, sm))
+    for kernel, places in by_kernel.items():
+        if len(places) >= _SAME_SM:
+            return HardwareJudgement(False, (f"{kernel} failed on {len(places)} different SMs.",))
+    if len(by_sm) == 1:
+        ((device, sm), kernels), *_ = by_sm.items()
+        name = f"SM {sm}" if device is None else f"SM {sm} of device {device}"
+        if len(kernels) >= _SAME_SM:
+            text = f"{name} alone failed, under {len(kernels)} different kernels"
+            if all(blocks is not None and blocks >= _LARGE_LAUNCH for blocks in kernels.values()):
+                return HardwareJudgement(
+                    True, (f"{text}, all launched with {_LARGE_LAUNCH} blocks or more.",)
+                )
+            return HardwareJudgement(
+                None, (f"{text}; but launches of few blocks, or of unknown size, always start there.",)
+            )
+    return HardwareJudgement(None, ("Too few crashes with a known SM and kernel to compare.",))
+
+
+def relevant_events(
+    xids: Sequence[XidDetail],
+    *,
+    pids: Collection[int] = (),
+    window: tuple[float, float] | None = None,
+    boot_time: float | None = None,
+    year: int | None = None,
+    utc_offset: float = 0.0,
+) -> tuple[XidEvent, ...]:
+    """The events with ``relevant`` set: True, False, or None where neither pid nor time can tell.
+
+    ``window`` is (from, to) in seconds since 1970; ``boot_time`` makes uptime stamps comparable,
+    ``year`` syslog's; ``utc_offset`` (seconds east) is that of stamps without a zone.
+    """
+    done = []
+    for one in xids:
+        inside: bool | None = None
+        seconds = epoch(one.event.time, boot_time=boot_time, year=year, utc_offset=utc_offset)
+        if window is not None and seconds is not None:
+            inside = window[0] <= seconds <= window[1]
+        if one.owner_pid is not None and pids and one.group != "hardware":
+            relevant = one.owner_pid in pids and inside is not False
+            done.append(one.event._replace(relevant=relevant))
+        else:
+            done.append(one.event._replace(relevant=inside))
+    return tuple(done)
+
+
+_SYSLOG = Lazy(r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d")
+_CTIME = Lazy(r"[A-Z][a-z]{2} ([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) (\d{4})")
+_UPTIME = Lazy(r"\d{1,12}\.\d{1,9}")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def epoch(
+    stamp: str | None, *, boot_time: float | None = None, year: int | None = None, utc_offset: float = 0.0
+) -> float | None:
+    """Seconds since 1970 of a kernel log's time stamp, or None when it cannot be placed."""
+    from datetime import datetime, timezone
+
+    if stamp is None:
+        return None
+    if _UPTIME.fullmatch(stamp):
+        return boot_time + float(stamp) if boot_time is not None else None
+    if found := _CTIME.fullmatch(stamp):
+        stamp, year = found.group(1), int(found.group(2))
+    try:
+        if _SYSLOG.fullmatch(stamp):
+            if year is None:
+                return None
+            month, day, clock = stamp.split()
+            hour, minute, second = (int(part) for part in clock.split(":"))
+            moment = datetime(year, _MONTHS.index(month) + 1, int(day), hour, minute, second)
+        else:
+            moment = datetime.fromisoformat(_plain_iso(stamp))
+    except ValueError:
+        return None
+    if moment.tzinfo is not None:
+        return moment.timestamp()
+    return moment.replace(tzinfo=timezone.utc).timestamp() - utc_offset
+
+
+_ISO = Lazy(r"([^.,Z+]{19})(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?")
+
+
+def _plain_iso(stamp: str) -> str:
+    """What Python 3.10's fromisoformat accepts: six digits of a second and a zone with a colon."""
+    found = _ISO.fullmatch(stamp)
+    if found is None:
+        raise ValueError(stamp)
+    base, fraction, zone = found.groups()
+    if zone == "Z":
+        zone = "+00:00"
+    elif zone is not None and ":" not in zone:
+        zone = f"{zone[:3]}:{zone[3:]}"
+    return base + (f".{fraction[:6]:0<6}" if fraction else "") + (zone or "")

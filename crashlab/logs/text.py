@@ -1,0 +1,163 @@
+"""Raw log bytes to clean, numbered, bounded lines: the first step of every reader in this room.
+
+Logs arrive through terminals, containers and journals, so one line may carry colour codes, NUL
+bytes, half a UTF-8 sequence, several carriage-return updates of a progress bar, or megabytes of
+text. Everything here is one pass and bounded: a line longer than :data:`MAX_LINE` bytes keeps its
+beginning. Patterns have no nested quantifiers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from crashlab.logs.lazy import Lazy
+
+MAX_LINE = 64 * 1024
+_CHUNK = 1 << 20
+
+_ANSI = Lazy(r"\x1b\[[0-?]{0,64}[ -/]{0,8}[@-~]|\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?|\x1b[@-_]?")
+# C0 without tab and carriage return, DEL and C1; also the replacement for undecodable bytes stays.
+_CONTROL = Lazy(r"[\x00-\x08\x0a-\x0c\x0e-\x1f\x7f-\x9f]")
+
+# `vllm-1  | text` (docker compose); the CRI, docker and Ray time stamps; syslog and journalctl.
+_COMPOSE = Lazy(r"([\w.-]{1,64}) {1,40}\| ?")
+_ISO = Lazy(
+    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?) (?:std(?:out|err) [FP] )?"
+    r"|(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{1,9}) (?=\()"
+)
+_SYSLOG = Lazy(
+    r"([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) (?:[\w.-]{1,255} )?([\w./@-]{1,64})(?:\[(\d{1,9})\])?: "
+)
+_SYSLOG_AFTER_ISO = Lazy(r"[\w.-]{1,255} ([\w./@-]{1,64})(?:\[(\d{1,9})\])?: ")
+# `(EngineCore pid=793) `, `(VllmWorker rank=0 pid=12) `, Ray's `(Name pid=12, ip=…) `.
+_SERVER = Lazy(r"\(([^\s=]{1,120})(?: rank=(\d{1,6}))? pid=(\d{1,9})(?:, [^()]{0,80})?\) ?")
+_RANK = Lazy(r"\[(?:default)?(rank)?(\d{1,6})\]: ?")
+
+
+class Line(NamedTuple):
+    """One line as a reader gets it.
+
+    ``number`` is the 1-based line of the file; the parts of a line that a carriage return splits
+    share it. ``process`` and ``pid`` come from a server's or journal's prefix, ``stamp`` is the
+    time that a container or journal put in front; all three are None without such a prefix.
+    """
+
+    number: int
+    text: str
+    process: str | None = None
+    pid: int | None = None
+    rank: int | None = None
+    stamp: str | None = None
+
+
+def clean(raw: bytes | str) -> str:
+    """Decode and strip one line: no ANSI codes, no control characters but tab and carriage return."""
+    text = raw[:MAX_LINE].decode("utf-8", "replace") if isinstance(raw, bytes) else raw[:MAX_LINE]
+    text = text.rstrip("\r\n")
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    if _CONTROL.search(text):
+        text = _CONTROL.sub("", text)
+    return text
+
+
+def split_prefix(text: str, number: int = 0) -> Line:
+    """Take the container, journal, rank and server prefixes off ``text`` (each at most once or twice)."""
+    stamp: str | None = None
+    process: str | None = None
+    pid: int | None = None
+    rank: int | None = None
+    at = 0
+    if " | " in text[:108] and (found := _COMPOSE.match(text)):
+        at = found.end()
+    head = text[at : at + 1]
+    if head.isdigit() and (found := _ISO.match(text, at)):
+        stamp, at = found.group(1) or found.group(2), found.end()
+        if sys_found := _SYSLOG_AFTER_ISO.match(text, at):
+            process, at = sys_found.group(1), sys_found.end()
+            pid = int(sys_found.group(2)) if sys_found.group(2) else None
+    elif head.isupper() and (found := _SYSLOG.match(text, at)):
+        stamp, process, at = found.group(1), found.group(2), found.end()
+        pid = int(found.group(3)) if found.group(3) else None
+    # Two rounds: vLLM's forked helpers print the prefix twice, and torchrun puts a rank before it.
+    for _ in range(3):
+        if text.startswith("(", at) and (found := _SERVER.match(text, at)):
+            process, pid, at = found.group(1), int(found.group(3)), found.end()
+            rank = int(found.group(2)) if found.group(2) else rank
+        elif text.startswith("[", at) and (found := _RANK.match(text, at)):
+            rank, at = int(found.group(2)), found.end()
+        else:
+            break
+    return Line(number, text[at:] if at else text, process, pid, rank, stamp)
+
+
+class LineSplitter:
+    """Bytes in, :class:`Line` out; holds at most one unfinished line of :data:`MAX_LINE` bytes."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._held = b""
+
+    def feed(self, chunk: bytes) -> Iterator[Line]:
+        """Yield the lines that ``chunk`` completes."""
+        *whole, rest = chunk.split(b"\n")
+        for raw in whole:
+            if self._held:
+                raw, self._held = self._held + raw[:MAX_LINE], b""
+            yield from self._lines(raw)
+        room = MAX_LINE - len(self._held)
+        self._held += rest[:room]
+
+    def finish(self) -> Iterator[Line]:
+        """Yield the last line if it had no newline."""
+        if self._held:
+            raw, self._held = self._held, b""
+            yield from self._lines(raw)
+
+    def _lines(self, raw: bytes) -> Iterator[Line]:
+        self.number += 1
+        yield from parts(clean(raw), self.number)
+
+
+def parts(text: str, number: int) -> Iterator[Line]:
+    """The carriage-return separated updates of one cleaned line, each with its prefix taken off."""
+    if "\r" not in text:
+        yield split_prefix(text, number)
+        return
+    for piece in text.split("\r"):
+        if piece:
+            yield split_prefix(piece, number)
+
+
+def read_lines(source: Iterable[bytes | str] | bytes | str) -> Iterator[Line]:
+    """Lines of a whole text, or of an iterable of lines (a list, an open file).
+
+    For files of unknown shape use :func:`read_file`, whose memory is bounded even for one huge line.
+    """
+    if isinstance(source, str):
+        source = source.encode("utf-8", "surrogatepass")
+    if isinstance(source, bytes):
+        splitter = LineSplitter()
+        yield from splitter.feed(source)
+        yield from splitter.finish()
+        return
+    for number, raw in enumerate(source, 1):
+        yield from parts(clean(raw), number)
+
+
+def read_file(path: str) -> Iterator[Line]:
+    """Stream a log file in chunks of 1 MiB. Raises UnreadableInput if it cannot be opened or read."""
+    from crashlab.errors import UnreadableInput
+
+    splitter = LineSplitter()
+    try:
+        with open(path, "rb") as stream:
+            while chunk := stream.read(_CHUNK):
+                yield from splitter.feed(chunk)
+    except OSError as error:
+        raise UnreadableInput(
+            f"cannot read the log {path}: {error.strerror or error}",
+            hint="Give the path of a readable text file.",
+        ) from error
+    yield from splitter.finish()

@@ -1,0 +1,200 @@
+"""One dump, read natively from bytes to verdict: the order in which the other modules are asked."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from crashlab import facts
+from crashlab.gpucore.dump import CoreDump
+from crashlab.postmortem import confidence, wording
+from crashlab.postmortem.address import rebuild
+from crashlab.postmortem.attribute import Attribution, attribute, slot_was_reused
+from crashlab.postmortem.codemap import CodeMap
+from crashlab.postmortem.disassembly import Disassembly
+from crashlab.postmortem.evidence import ASSERT, FaultGroup, collect
+from crashlab.postmortem.hang import read_hang
+from crashlab.postmortem.instruction import instruction_at
+from crashlab.postmortem.jump import jump_outside_code
+from crashlab.postmortem.whose import library_of
+
+_GROUP_LIMIT = 32
+"""Distinct faults described in full; a dump with more of them is told so in ``provenance``."""
+
+
+class Examination(NamedTuple):
+    """All that the native reader found in one dump."""
+
+    verdict: facts.Verdict
+    faults: tuple[facts.Fault, ...] = ()
+    inconsistencies: tuple[facts.Inconsistency, ...] = ()
+    bystanders: tuple[facts.Bystander, ...] = ()
+    provenance: tuple[str, ...] = ()
+
+
+def examine(dump: CoreDump, disassembly: Disassembly) -> Examination:
+    """Read a dump and say what failed, or where the GPU stood when nothing did."""
+    codemap = CodeMap(dump)
+    groups = collect(dump)
+    if not groups:
+        return _without_exception(dump, codemap, disassembly)
+    lead = attribute(dump, codemap, groups[0])
+    disassembly.prefetch(lead.code)
+    others = [attribute(dump, codemap, group) for group in groups[1:_GROUP_LIMIT]]
+    return _fault(dump, codemap, disassembly, [lead, *others], groups)
+
+
+def _fault(
+    dump: CoreDump,
+    codemap: CodeMap,
+    disassembly: Disassembly,
+    attributions: list[Attribution],
+    groups: tuple[FaultGroup, ...],
+) -> Examination:
+    lead = attributions[0]
+    fault = lead.fault
+    kind = _kind(lead)
+    lines = disassembly.lines(lead.code)
+    instruction = None
+    address = None
+    # The PC of an assert or trap is where the thread stopped, not an instruction that failed.
+    if fault.pc is not None and kind == "gpu-fault":
+        instruction = instruction_at(lines, fault.pc, lead.code)
+        address = rebuild(dump, codemap, lead, lines or (), instruction)
+        instruction = address.annotate(instruction)
+        jump = jump_outside_code(dump, codemap, lead, disassembly)
+        if jump is not None:
+            address = address._replace(fact=jump)
+    verdict = facts.Verdict(
+        kind=kind,
+        headline="",
+        exception=fault.exception,
+        kernel=fault.kernel,
+        function=fault.function,
+        pc=fault.pc,
+        pc_source=fault.pc_source,
+        instruction=instruction,
+        source=fault.source,
+        library=library_of(fault, lead.code),
+        module=fault.module,
+        where=_with_threads(fault.where, address.fact if address else None),
+        address=address.fact if address else None,
+    )
+    reused = slot_was_reused(lead)
+    verdict = verdict._replace(
+        headline=wording.fault_headline(verdict),
+        confidence=confidence.of_fault(kind, lead, dump.problems),
+        does_not_mean=wording.fault_caveats(
+            verdict, exited=lead.group.exited, reused=reused, groups=len(groups)
+        ),
+    )
+    faults = tuple(a.fault for a in attributions)
+    if instruction is not None:
+        faults = (faults[0]._replace(instruction=instruction._replace(window=())), *faults[1:])
+    return Examination(
+        verdict,
+        faults,
+        tuple(i for a in attributions for i in a.inconsistencies),
+        (
+            *(b for a in attributions for b in a.bystanders),
+            *_resident_bystanders(dump, codemap, attributions),
+        ),
+        (*(p for p in lead.provenance), *_too_many(groups), *dump.problems, *_unread(disassembly)),
+    )
+
+
+def _kind(lead: Attribution) -> str:
+    code = lead.group.code
+    if code == ASSERT:
+        return "device-assert"
+    if code is None and lead.group.pc_source == "lane-pc":
+        return "trap"
+    return "gpu-fault"
+
+
+def _with_threads(where: facts.Where | None, address: facts.Address | None) -> facts.Where | None:
+    """The place with the threads whose own address was bad, where that could be judged."""
+    if where is None or address is None:
+        return where
+    bad = tuple(lane.thread for lane in address.per_lane if lane.bad and lane.thread is not None)
+    return where._replace(threads=tuple(dict.fromkeys(bad))) if bad else where
+
+
+def _resident_bystanders(
+    dump: CoreDump, codemap: CodeMap, attributions: list[Attribution]
+) -> list[facts.Bystander]:
+    """Kernels that were resident and report no fault of their own."""
+    accused = {a.fault.kernel.mangled for a in attributions if a.fault.kernel}
+    named = {b.kernel for a in attributions for b in a.bystanders}
+    out: dict[str, facts.Bystander] = {}
+    for grid in dump.grids:
+        mangled = codemap.kernel_of(grid)
+        if mangled is None or mangled in accused:
+            continue
+        name = codemap_name(mangled)
+        if name not in named:
+            out.setdefault(
+                name, facts.Bystander(name, "It was resident and none of its warps reports an exception.")
+            )
+    return list(out.values())
+
+
+def codemap_name(mangled: str) -> str:
+    """A kernel's demangled name."""
+    from crashlab.cubin.demangle import demangle
+
+    return demangle(mangled)
+
+
+def _too_many(groups: tuple[FaultGroup, ...]) -> tuple[str, ...]:
+    if len(groups) <= _GROUP_LIMIT:
+        return ()
+    return (f"{len(groups)} distinct faults were recorded; the first {_GROUP_LIMIT} are described.",)
+
+
+def _unread(disassembly: Disassembly) -> tuple[str, ...]:
+    return (
+        (f"No instructions: {disassembly.missing}.",) if disassembly.missing and not disassembly.used else ()
+    )
+
+
+def _without_exception(dump: CoreDump, codemap: CodeMap, disassembly: Disassembly) -> Examination:
+    reading = read_hang(dump, codemap, disassembly.lines)
+    if not reading.hang.groups:
+        what = "No GPU exception, and no kernel was resident: the GPU was idle when the dump was taken"
+        if dump.grids:
+            what = "No GPU exception, and no warp was resident although kernels were in flight"
+        verdict = facts.Verdict(
+            "no-fault", what, confidence=confidence.IDLE, does_not_mean=wording.HANG_CAVEATS[:0]
+        )
+        return Examination(verdict, provenance=dump.problems)
+    lead = reading.hang.groups[0]
+    lead = next((g for g in reading.hang.groups if g.pc == reading.pc), lead)
+    source = reading.code.source if reading.code else None
+    where = wording.file_line(source) or (lead.instruction if lead.instruction else None)
+    function = reading.code.function if reading.code else None
+    lines = disassembly.lines(reading.code)
+    pc = facts.Hex(reading.pc) if reading.pc is not None else None
+    verdict = facts.Verdict(
+        kind="hang",
+        headline=wording.hang_headline(
+            reading.kernel.name if reading.kernel else None, reading.own_groups(), where
+        ),
+        kernel=reading.kernel,
+        function=function,
+        pc=pc,
+        pc_source="lane-pc",
+        instruction=instruction_at(lines, pc, reading.code) if pc is not None else None,
+        source=source,
+        module=None,
+        where=reading.where,
+        confidence=confidence.HANG,
+        does_not_mean=wording.HANG_CAVEATS,
+        hang=reading.hang,
+    )
+    from crashlab.postmortem.attribute import module_of
+
+    fault = facts.Fault(
+        None, pc, "lane-pc", reading.kernel, function, source, module_of(reading.code), reading.where
+    )
+    verdict = verdict._replace(module=fault.module, library=library_of(fault, reading.code))
+    return Examination(verdict, provenance=(*dump.problems, *_unread(disassembly)))

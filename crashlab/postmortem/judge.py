@@ -1,0 +1,181 @@
+"""Which of the rebuilt addresses are bad, by the rules of each memory space, with the numbers to check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from crashlab.gpucore.dump import CoreDump
+from crashlab.postmortem.accesses import Access
+from crashlab.postmortem.arguments import PointerArgument
+
+WINDOW = 16 << 20
+"""Shared and local windows are 16 MiB of generic address space each."""
+RESERVED_SHARED = 1024
+"""Bytes of a block's shared window that the system keeps, on sm_80 and later."""
+_PAGE = 2 << 20
+"""Device memory is mapped in pages of 2 MiB: two addresses in one page are both mapped or both not."""
+_NULL = 1 << 16
+_SMALL = 1 << 36
+_ADDRESS_BITS = 49
+"""Virtual addresses of Pascal and later GPUs (CUDA C++ Programming Guide, unified memory)."""
+_INDEX = 1 << 31
+_INDEX_BYTES = 16 * _INDEX
+"""As far as a 32-bit index of elements of up to 16 bytes can reach."""
+
+
+class Judgement(NamedTuple):
+    """``bad`` holds positions in the list of accesses; ``by_exclusion`` marks an inference.
+
+    ``kind`` and ``sentence`` describe the first bad access; ``limit`` is the crossed bound in bytes.
+    """
+
+    bad: frozenset[int]
+    kind: str
+    sentence: str
+    limit: int | None = None
+    by_exclusion: bool = False
+    undecided: bool = False
+
+
+def misaligned(accesses: Sequence[Access], width: int) -> Judgement | None:
+    """Addresses that are no multiple of the access width."""
+    bad = frozenset(i for i, a in enumerate(accesses) if a.address is not None and a.address % width)
+    if not bad:
+        return None
+    remainders = sorted({accesses[i].address or 0 for i in bad}, key=lambda v: v % width)
+    values = sorted({v % width for v in remainders})
+    shown = ", ".join(str(v) for v in values[:6])
+    return Judgement(
+        bad,
+        "misaligned",
+        f"the address is {shown} modulo {width}, and a {width}-byte access must be at a multiple of {width}",
+    )
+
+
+def shared(accesses: Sequence[Access], width: int, limit: int | None, *, reserved: bool) -> Judgement | None:
+    """Shared offsets past the block's allocation."""
+    if limit is None:
+        return None
+    bad = frozenset(i for i, a in enumerate(accesses) if a.address is not None and a.address + width > limit)
+    if not bad:
+        return None
+    offsets = sorted(a for i in bad if (a := accesses[i].address) is not None)
+    size = f"{limit:,} bytes"
+    if reserved and limit > RESERVED_SHARED:
+        size += f" ({limit - RESERVED_SHARED:,} + {RESERVED_SHARED:,} reserved)"
+    past = offsets[0] - limit
+    start = f"{past:,} bytes past its end" if past >= 0 else "across its end"
+    span = (
+        f"offset {hex(offsets[0])}"
+        if len(offsets) == 1
+        else f"offsets {hex(offsets[0])} to {hex(offsets[-1])}"
+    )
+    return Judgement(
+        bad, "shared-past-end", f"at shared {span}; the block has {size}: the first is {start}", limit
+    )
+
+
+def global_memory(
+    dump: CoreDump, accesses: Sequence[Access], width: int, arguments: Sequence[PointerArgument]
+) -> Judgement | None:
+    """Unmapped global addresses, against dumped memory, and by pages against the kernel's arguments."""
+    known = [i for i, a in enumerate(accesses) if a.address is not None]
+    if not known:
+        return None
+    ranges = sorted((s.address, s.address + s.size) for s in dump.memory_ranges() if s.size)
+    if ranges:
+        return _against_ranges(accesses, known, width, ranges)
+    return _by_pages(accesses, known, arguments)
+
+
+def _against_ranges(
+    accesses: Sequence[Access], known: list[int], width: int, ranges: list[tuple[int, int]]
+) -> Judgement | None:
+    def inside(address: int) -> bool:
+        return any(start <= address and address + width <= end for start, end in ranges)
+
+    bad = [i for i in known if not inside(accesses[i].address or 0)]
+    if not bad:
+        return None
+    address = accesses[bad[0]].address or 0
+    below = [r for r in ranges if r[0] <= address]
+    above = [r for r in ranges if r[0] > address]
+    if below:
+        start, end = below[-1]
+        kind, text = (
+            "past-allocation",
+            f"{address - end:,} bytes past the end of the dumped allocation {hex(start)} to {hex(end)}",
+        )
+        if above and above[0][0] - address < address - end:
+            start, end = above[0]
+            kind, text = (
+                "before-allocation",
+                f"{start - address:,} bytes before the dumped allocation {hex(start)} to {hex(end)}",
+            )
+    else:
+        start, end = above[0]
+        kind, text = (
+            "before-allocation",
+            f"{start - address:,} bytes before the dumped allocation {hex(start)} to {hex(end)}",
+        )
+    return Judgement(frozenset(bad), kind, f"in no dumped allocation; {text}")
+
+
+def _by_pages(
+    accesses: Sequence[Access], known: list[int], arguments: Sequence[PointerArgument]
+) -> Judgement:
+    """At least one address is unmapped. Lanes whose page holds a pointer argument are excluded first."""
+    pages: dict[int, list[int]] = {}
+    for i in known:
+        pages.setdefault((accesses[i].address or 0) // _PAGE, []).append(i)
+    own = {argument.value // _PAGE for argument in arguments}
+    strange = {page: members for page, members in pages.items() if page not in own}
+    if len(pages) == 1:
+        bad, by_exclusion, undecided = known, False, False
+    elif len(strange) >= 1 and len(strange) < len(pages):
+        bad = sorted(i for members in strange.values() for i in members)
+        by_exclusion, undecided = True, len(strange) > 1
+    else:
+        bad, by_exclusion, undecided = known, False, True
+    first = accesses[bad[0]].address or 0
+    kind, sentence = describe_global(first, arguments)
+    return Judgement(frozenset(bad), kind, sentence, None, by_exclusion, undecided)
+
+
+def describe_global(address: int, arguments: Sequence[PointerArgument]) -> tuple[str, str]:
+    """What an unmapped global address looks like: kind and sentence."""
+    if address < _NULL:
+        return "null-page", f"{address:,} bytes from address 0: a null pointer plus a small offset"
+    if address < _SMALL:
+        return (
+            "small-integer",
+            "below 2^36, where no device memory is mapped: an integer used as a pointer, or a truncated one",
+        )
+    if address >> _ADDRESS_BITS:
+        return "not-canonical", (
+            f"beyond the {_ADDRESS_BITS}-bit address space of the GPU: packed or overwritten data used as a pointer"
+        )
+    if not arguments:
+        return "unmapped", "not mapped; the dump holds no argument to measure it against"
+    nearest = min(arguments, key=lambda a: abs(address - a.value))
+    distance = address - nearest.value
+    where = f"{abs(distance):,} bytes {'past' if distance >= 0 else 'before'} {nearest.label} ({hex(nearest.value)})"
+    if 0 <= distance < _PAGE:
+        return (
+            "at-argument",
+            f"{where}, in the same or the next 2 MiB page: the buffer ends before it, or was freed",
+        )
+    if abs(distance) > _INDEX_BYTES:
+        return (
+            "far-from-arguments",
+            f"{where}: further than a 32-bit index reaches, as a wild index or pointer gives",
+        )
+    if distance < 0:
+        return (
+            "before-argument",
+            f"{where}: below the buffer's base, as a negative or overflowed 32-bit index gives",
+        )
+    if distance >= _INDEX:
+        return "overflow-distance", f"{where}: more than 2 GiB away, as an overflowed 32-bit index gives"
+    return "past-argument", where

@@ -1,0 +1,59 @@
+"""What a standing warp does, from the instructions around its PC: spin, barrier, wait, run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from crashlab.gpucore.dump import CoreDump
+from crashlab.gpucore.rows import LaneRow, WarpRow
+from crashlab.sass.line import SassLine
+from crashlab.sass.loops import find_spin_loop
+
+_BARRIERS = ("BAR.SYNC", "BAR.RED", "B2R", "BAR.ARV")
+_CLUSTER = ("UCGABAR_WAIT", "CGABAR_WAIT", "UCGABAR_ARV")
+_REACH = 3
+_ENDS = ("BRA", "BRX", "JMP", "CALL", "RET", "EXIT", "BSYNC", "WARPSYNC")
+_CONVERGENCE = ("BSYNC", "WARPSYNC", "WARPSYNC.COLLECTIVE")
+
+
+class WaitState(NamedTuple):
+    """``state``: spinning, barrier, waiting, running; None when the code could not be read."""
+
+    state: str | None
+    detail: str | None = None
+
+
+def wait_state(dump: CoreDump, warp: WarpRow, lane: LaneRow, lines: Sequence[SassLine], pc: int) -> WaitState:
+    """Judge one warp.
+
+    A warp that waits at a block barrier stands one to three instructions past its ``BAR.SYNC``: the
+    hardware lets it issue what does not depend on the barrier (seen on sm_90).
+    """
+    at = next((i for i, line in enumerate(lines) if line.pc == pc), None)
+    if at is None:
+        return WaitState(None)
+    here, before = _opcode(lines[at].text), _opcode(lines[at - 1].text) if at else ""
+    for line in reversed(lines[max(0, at - _REACH) : at + 1]):
+        opcode = _opcode(line.text)
+        if opcode.startswith(_BARRIERS):
+            return WaitState("barrier", f"at the block barrier {line.text} ({hex(line.pc)})")
+        if opcode.startswith(_CLUSTER):
+            return WaitState("waiting", f"at the cluster barrier {line.text} ({hex(line.pc)})")
+        if line.pc != pc and opcode.startswith(_ENDS):
+            break
+    loop = find_spin_loop(lines, pc)
+    if loop is not None:
+        return WaitState("spinning", loop.sentence)
+    if here.startswith(_CONVERGENCE) or before.startswith(_CONVERGENCE):
+        return WaitState("waiting", f"lanes of the warp wait for each other at {lines[at].text}")
+    if before.startswith("NANOSLEEP") or here.startswith("NANOSLEEP"):
+        return WaitState("waiting", "asleep in NANOSLEEP")
+    return WaitState("running")
+
+
+def _opcode(text: str) -> str:
+    words = text.split(None, 2)
+    if not words:
+        return ""
+    return words[1] if words[0].startswith("@") and len(words) > 1 else words[0]

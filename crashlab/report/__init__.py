@@ -1,0 +1,1 @@
+"""The report: built once, rendered many ways."""

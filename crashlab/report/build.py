@@ -1,0 +1,138 @@
+"""From evidence files to the one report object: who is asked, in which order, and what joins what."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from crashlab import __version__, facts
+from crashlab.errors import UnreadableDump
+from crashlab.gpucore.dump import CoreDump
+from crashlab.postmortem.disassembly import Disassembly
+from crashlab.postmortem.examine import Examination, examine
+from crashlab.report.cases import combine
+from crashlab.report.clock import now
+from crashlab.report.jsonio import SCHEMA
+from crashlab.report.options import DEFAULTS, AnalyzeOptions
+from crashlab.report.witnesses import Witnesses
+
+_HASH_LIMIT = 4 << 20
+"""Inputs up to this many bytes are hashed; hashing a 100 GiB dump would cost minutes."""
+
+
+def analyze_dump(path: str | os.PathLike[str], options: AnalyzeOptions = DEFAULTS) -> facts.Report:
+    """Post-mortem of one GPU core dump.
+
+    An unreadable dump gives a report of kind ``unreadable``, with what the logs still tell; it does
+    not raise. CrashlabError is raised for unusable options only.
+    """
+    started = time.perf_counter()
+    witnesses = Witnesses(options)
+    try:
+        dump = CoreDump.open(path)
+    except UnreadableDump as error:
+        return _unreadable(path, error, witnesses)
+    witnesses.start_debugger(path, dump)
+    disassembly = Disassembly(nvdisasm=not options.fast, tool_path=options.nvdisasm)
+    try:
+        examination = examine(dump, disassembly)
+    finally:
+        disassembly.close()
+    native = facts.ReaderStatus("ok", round((time.perf_counter() - started) * 1000, 2), __version__)
+    readers = {"native": native}
+    if disassembly.missing and not disassembly.used:
+        readers["disassembler"] = facts.ReaderStatus(
+            "skipped" if options.fast else "missing", detail=disassembly.missing
+        )
+    report = _report(_input(path, dump), examination, readers, dump)
+    return witnesses.join(report)
+
+
+def analyze(paths: Sequence[str | os.PathLike[str]], options: AnalyzeOptions = DEFAULTS) -> facts.Report:
+    """Post-mortem of one or several dumps of one crash (ranks, workers), as one report.
+
+    Of several, the first real exception is the candidate origin and gives the verdict.
+    """
+    reports = [analyze_dump(path, options) for path in paths]
+    return reports[0] if len(reports) == 1 else combine(reports)
+
+
+def _report(
+    item: facts.Input, examination: Examination, readers: dict[str, facts.ReaderStatus], dump: CoreDump
+) -> facts.Report:
+    return facts.Report(
+        schema=SCHEMA,
+        tool=facts.Tool("crashlab", __version__),
+        created=now(),
+        inputs=(item,),
+        verdict=examination.verdict,
+        bystanders=examination.bystanders,
+        faults=examination.faults,
+        inconsistencies=examination.inconsistencies,
+        readers=readers,
+        environment=_environment(dump),
+        provenance=examination.provenance,
+    )
+
+
+def _environment(dump: CoreDump) -> dict[str, facts.EnvFact]:
+    """What the dump itself says about the machine."""
+    out = {}
+    device = next(iter(dump.devices), None)
+    if device is not None:
+        name = dump.string(device.dev_name)
+        if name:
+            out["gpu"] = facts.EnvFact(name, "dump: device table")
+        if device.arch:
+            out["sm_arch"] = facts.EnvFact(device.arch, "dump: device table")
+    meta = dump.meta
+    if meta is not None and meta.driver_major:
+        out["driver"] = facts.EnvFact(f"{meta.driver_major}.{meta.driver_minor or 0}", "dump: metadata")
+    if meta is not None and meta.cuda_major:
+        out["cuda_driver"] = facts.EnvFact(f"{meta.cuda_major}.{meta.cuda_minor or 0}", "dump: metadata")
+    if meta is not None and meta.unix_time:
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(meta.unix_time))
+        out["dump_time"] = facts.EnvFact(stamp, "dump: metadata")
+    return out
+
+
+def _input(path: str | os.PathLike[str], dump: CoreDump | None) -> facts.Input:
+    name = os.path.basename(os.fspath(path))
+    try:
+        size = os.stat(path).st_size
+    except (OSError, ValueError):
+        return facts.Input(name)
+    return facts.Input(name, _sha256(path, size), size, True if dump is not None else None)
+
+
+def _sha256(path: str | os.PathLike[str], size: int) -> str | None:
+    if not 0 < size <= _HASH_LIMIT or not Path(path).is_file():
+        return None
+    import hashlib
+
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def _unreadable(path: str | os.PathLike[str], error: UnreadableDump, witnesses: Witnesses) -> facts.Report:
+    complete = False if error.reason == "cut-short" else None
+    verdict = facts.Verdict(
+        kind="unreadable",
+        headline=f"Unreadable: {str(error)[:1].lower()}{str(error)[1:]}",
+        confidence=facts.Confidence("high", (f"the file was read by its bytes; reason: {error.reason}",)),
+        does_not_mean=("It does not mean that nothing failed: the evidence is missing, not the fault.",),
+    )
+    report = facts.Report(
+        schema=SCHEMA,
+        tool=facts.Tool("crashlab", __version__),
+        created=now(),
+        inputs=(_input(path, None)._replace(complete=complete),),
+        verdict=verdict,
+        readers={"native": facts.ReaderStatus("failed", detail=str(error))},
+        provenance=(error.hint,) if error.hint else (),
+    )
+    return witnesses.join_without_dump(report)

@@ -1,0 +1,29 @@
+"""What a caller can ask of an analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from crashlab.facts import EnvFact
+
+
+class AnalyzeOptions(NamedTuple):
+    """Options of :func:`crashlab.analyze`.
+
+    ``fast`` starts no external process at all. ``debugger`` is auto, always, never or a path;
+    ``debugger_timeout`` is in seconds. ``logs`` and ``dmesg`` are paths of text evidence;
+    ``environment`` are facts about the machine that had the crash.
+    """
+
+    fast: bool = False
+    debugger: str = "auto"
+    debugger_timeout: float = 60.0
+    nvdisasm: str | None = None
+    logs: tuple[str, ...] = ()
+    dmesg: tuple[str, ...] = ()
+    transcript: str | None = None
+    environment: Mapping[str, EnvFact] | None = None
+
+
+DEFAULTS = AnalyzeOptions()

@@ -1,0 +1,111 @@
+"""The verdict on a run where neither a dump nor the output names a fault: hang, host death, or nothing."""
+
+from __future__ import annotations
+
+import os
+
+from crashlab import facts
+from crashlab.report.runfacts import last, signal_of
+from crashlab.rundir.reader import Event, RunFolder
+
+_OPEN = ("inconclusive", "no-fault", "unreadable")
+_NO_DUMP = "It does not mean that nothing failed on the GPU: no dump was taken."
+
+
+def settle(report: facts.Report, run: RunFolder, attempt: int, has_dump: bool) -> facts.Report:
+    """The report with the verdict that the run's own record supports, where the evidence has none."""
+    events = run.of(attempt)
+    notes = _notes(run, events)
+    report = report._replace(provenance=(*report.provenance, *notes))
+    hang = last(events, "hang")
+    if report.verdict.kind not in _OPEN:
+        return report
+    if hang is not None and last(events, "after-fault") is None:
+        return report._replace(verdict=_stalled(report.verdict, hang, events, has_dump))
+    if has_dump:
+        return report
+    ended = last(events, "ended")
+    if signal_of(events) is not None:
+        return report._replace(verdict=_killed(str(signal_of(events)), events))
+    if ended is not None and report.verdict.kind == "inconclusive":
+        return report._replace(verdict=_nothing(ended))
+    return report
+
+
+def _stalled(old: facts.Verdict, hang: Event, events: tuple[Event, ...], has_dump: bool) -> facts.Verdict:
+    reason = hang.text("reason") or "no reason recorded"
+    asked = [event for event in events if event.kind == "asked-for-dump"]
+    if has_dump:
+        detail = "the GPU dump shows no kernel at work"
+    elif any(event.fields.get("ok") is True for event in asked):
+        detail = "a GPU dump was asked for and did not come"
+    else:
+        detail = "no GPU dump could be asked for"
+    stacks = sum(1 for event in events if event.kind == "host-stack" and event.text("file"))
+    reasons = [f"the run's record: {reason}", f"host stacks of {stacks} process(es) are in host/"]
+    return old._replace(
+        kind="stall",
+        headline=f"The program stalled: {reason}; {detail}",
+        confidence=facts.Confidence("medium", tuple(reasons)),
+        does_not_mean=(
+            "It does not mean that the GPU hung: the host may have waited for something else.",
+            *(() if has_dump else (_NO_DUMP,)),
+        ),
+    )
+
+
+def _killed(name: str, events: tuple[Event, ...]) -> facts.Verdict:
+    number = next((e.number("code") for e in events if e.kind == "xid"), None)
+    also = f"; the driver reported Xid {number}" if number is not None else ""
+    return facts.Verdict(
+        "host-death",
+        f"The program was ended by {name}{also}; nothing tells of a GPU fault"
+        if not also
+        else f"The program was ended by {name}{also}",
+        confidence=facts.Confidence(
+            "medium", ("the exit status of the command", "no dump and no error line")
+        ),
+        does_not_mean=(_NO_DUMP,),
+    )
+
+
+def _nothing(ended: Event) -> facts.Verdict:
+    code, by = ended.number("exit_code"), ended.text("ended_by")
+    how = f"ended with exit code {code}" if code is not None else "ended"
+    if by == "user":
+        how = "was ended on request"
+    elif by is not None:
+        how = f"was ended by crashlab ({by})"
+    return facts.Verdict(
+        "no-fault",
+        f"No GPU fault was seen; the program {how}",
+        confidence=facts.Confidence(
+            "medium", ("no dump was written, and neither output nor kernel log tells of a fault",)
+        ),
+        does_not_mean=("It does not mean that the program is free of faults: this run showed none.",),
+    )
+
+
+def _notes(run: RunFolder, events: tuple[Event, ...]) -> list[str]:
+    """What a reader of the report should know about how the evidence was taken."""
+    out = []
+    ended = last(events, "ended")
+    if ended is not None:
+        code, signal, by = ended.number("exit_code"), ended.text("signal"), ended.text("ended_by")
+        how = f"by {signal}" if signal else f"with exit code {code}"
+        out.append(f"The command ended {how}" + (f", ended by {by}." if by else "."))
+    elif last(events, "started") is not None:
+        out.append("How the command ended was not recorded.")
+    for confound in run.info.get("confounds") or ():
+        if isinstance(confound, dict):
+            out.append(f"{confound.get('name')}={confound.get('value')} was set: {confound.get('why')}.")
+    stacks = sorted({e.text("file") or "" for e in events if e.kind == "host-stack"} - {""})
+    if stacks:
+        shown = ", ".join(os.path.basename(one) for one in stacks[:3])
+        out.append(
+            f"Host stacks: {len(stacks)} file(s) in host/ ({shown}{', …' if len(stacks) > 3 else ''})."
+        )
+    for event in events:
+        if event.kind == "duplicate-libraries" and (what := event.text("what")):
+            out.append(f"{what}.")
+    return out

@@ -1,0 +1,255 @@
+"""The report on one terminal screen: what failed, what was blamed, how sure, what next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crashlab import facts
+from crashlab.cubin.demangle import demangle
+from crashlab.postmortem.wording import file_line, short_name
+from crashlab.report.safe import one_line
+
+_LABEL = 13
+_WIDTH = 110
+_WINDOW_BEFORE, _WINDOW_AFTER = 3, 2
+_ORIGIN = 4
+
+
+def render(report: facts.Report, *, verbose: bool = False) -> str:
+    """The text form; ``verbose`` adds the whole window, every fault and all readers."""
+    return "\n".join(_lines(report, verbose)) + "\n"
+
+
+def _row(label: str, value: str | None) -> Iterator[str]:
+    """A label and its value, wrapped under itself at 110 columns."""
+    if value:
+        yield from wrapped(one_line(value), f"{label:<{_LABEL}}", " " * _LABEL)
+
+
+def wrapped(text: str, first: str, rest: str) -> Iterator[str]:
+    """Lines of at most 110 columns, broken at blanks (in a word only where it alone is longer)."""
+    room, indent = _WIDTH - len(first), first
+    while len(text) > room:
+        at = text.rfind(" ", 0, room + 1)
+        if at <= room // 2:
+            at = room
+        yield f"{indent}{text[:at].rstrip()}"
+        text, indent, room = text[at:].lstrip(), rest, _WIDTH - len(rest)
+    yield f"{indent}{text}"
+
+
+def _lines(report: facts.Report, verbose: bool) -> Iterator[str]:
+    verdict = report.verdict
+    yield from wrapped(one_line(verdict.headline), "", "")
+    yield ""
+    yield from _row("input", _inputs(report))
+    yield from _code(verdict)
+    yield from _window(verdict, verbose)
+    yield from _place(verdict)
+    yield from _address(verdict)
+    yield from _hang(verdict, verbose)
+    yield from _cases(report)
+    yield from _others(report, verbose)
+    yield from _blame(report)
+    yield from _signature(report)
+    yield from _inconsistencies(report)
+    if verdict.confidence:
+        reasons = "; ".join(verdict.confidence.reasons)
+        yield from _row("confidence", f"{verdict.confidence.level}: {reasons}")
+    for sentence in verdict.does_not_mean:
+        yield from _row("but", sentence)
+    if verbose:
+        yield from _readers(report)
+        for note in report.provenance:
+            yield from _row("note", note)
+    for command in report.commands:
+        yield from _row("check", command)
+
+
+def _inputs(report: facts.Report) -> str:
+    out = []
+    for item in report.inputs:
+        size = f", {item.bytes:,} bytes" if item.bytes is not None else ""
+        cut = ", incomplete" if item.complete is False else ""
+        out.append(f"{item.path}{size}{cut}")
+    return "; ".join(out[:4]) + (f"; and {len(out) - 4} more" if len(out) > 4 else "")
+
+
+def _code(verdict: facts.Verdict) -> Iterator[str]:
+    if verdict.exception:
+        code = f" ({verdict.exception.code})" if verdict.exception.code is not None else ""
+        scope = f", reported for the {verdict.exception.precision}" if verdict.exception.precision else ""
+        yield from _row("exception", f"{verdict.exception.name}{code}{scope}")
+    kernel = verdict.kernel
+    if kernel:
+        inferred = " [inferred]" if kernel.launch_source == "inferred" else ""
+        yield from _row("kernel", f"{kernel.name}{launch_text(kernel.launch)}{inferred}")
+    function = verdict.function
+    if function and (kernel is None or function.mangled != kernel.mangled):
+        yield from _row("function", function.name)
+    offset = (
+        f" = {short_name(function.name, 60)}+{hex(function.offset)}"
+        if function and function.offset is not None
+        else ""
+    )
+    if verdict.pc is not None:
+        yield from _row("PC", f"{verdict.pc}{offset} [{verdict.pc_source}]")
+    if verdict.instruction:
+        yield from _row("instruction", verdict.instruction.text)
+    if verdict.source:
+        yield from _row("source", source_text(verdict.source))
+    if verdict.library and verdict.library.name:
+        sure = f" ({verdict.library.confidence} confidence)" if verdict.library.confidence else ""
+        yield from _row("library", f"{verdict.library.name}{sure}")
+
+
+def launch_text(launch: facts.Launch | None) -> str:
+    """`` <<<(4,1,1),(256,1,1)>>>``, empty when unknown."""
+    if launch is None or launch.grid is None or launch.block is None:
+        return ""
+    cluster = f",cluster {launch.cluster}" if launch.cluster else ""
+    return f" <<<{launch.grid},{launch.block}{cluster}>>>"
+
+
+def source_text(source: facts.Source) -> str:
+    """``/src/faults.cu:27 in inlined_store, inlined at faults.cu:31``."""
+    text = f"{source.file}:{source.line}"
+    for frame in source.inlined:
+        name = f" in {short_name(demangle(frame.function), 60)}," if frame.function else ","
+        text += f"{name} inlined at {frame.file}:{frame.line}"
+    return text
+
+
+def _window(verdict: facts.Verdict, verbose: bool) -> Iterator[str]:
+    if not verdict.instruction or verdict.kind == "hang":
+        return
+    window = verdict.instruction.window
+    at = next((i for i, line in enumerate(window) if line.fault), None)
+    if at is None:
+        return
+    chosen = window if verbose else window[max(0, at - _WINDOW_BEFORE) : at + _WINDOW_AFTER + 1]
+    for line in chosen:
+        mark = "=>" if line.fault else "  "
+        note = f"   ; {line.note}" if line.note else ""
+        yield f"  {mark} {line.pc}  {one_line(line.text)}{one_line(note)}"
+
+
+def _place(verdict: facts.Verdict) -> Iterator[str]:
+    where = verdict.where
+    if where is None:
+        return
+    parts = []
+    if where.device is not None:
+        parts.append(
+            f"device {where.device}"
+            + (f" ({where.device_name}, {where.sm_arch})" if where.device_name else "")
+        )
+    if where.sms:
+        shown = ", ".join(str(sm) for sm in where.sms[:6])
+        parts.append(
+            f"{'SM' if len(where.sms) == 1 else f'{len(where.sms)} SMs:'} {shown}{', …' if len(where.sms) > 6 else ''}"
+        )
+    if where.block:
+        parts.append(f"block {where.block}")
+    if where.warp is not None:
+        parts.append(f"warp {where.warp}")
+    if where.threads:
+        parts.append(threads_text(where.threads))
+    yield from _row("where", ", ".join(parts))
+
+
+def threads_text(threads: tuple[facts.Dim3, ...]) -> str:
+    """``thread (5,0,0)`` or ``32 threads (0,0,0) to (31,0,0)``."""
+    if len(threads) == 1:
+        return f"thread {threads[0]}"
+    return f"{len(threads)} threads from {threads[0]} to {threads[-1]}"
+
+
+def _address(verdict: facts.Verdict) -> Iterator[str]:
+    address = verdict.address
+    if address is None:
+        return
+    if address.state == "recovered":
+        yield from _row(
+            "address", address.finding or (str(address.value) if address.value is not None else None)
+        )
+    elif address.state == "not-recoverable":
+        yield from _row("address", f"not recoverable: {address.why}")
+        yield from _row("", address.finding)
+    for step in address.origin[:_ORIGIN]:
+        line = f" (line {step.line})" if step.line is not None else ""
+        yield from _row("made by", f"{step.pc}  {step.text}{line}")
+
+
+def _hang(verdict: facts.Verdict, verbose: bool) -> Iterator[str]:
+    hang = verdict.hang
+    if hang is None:
+        return
+    yield ""
+    limit = len(hang.groups) if verbose else 8
+    for group in hang.groups[:limit]:
+        text = f"{group.warps:5} warps, {group.blocks} blocks at {group.pc}"
+        if group.instruction:
+            text += f"  {group.instruction}"
+        line = file_line(group.source)
+        text += f"  ({line})" if line else ""
+        yield one_line(f"  {text}  in {short_name(group.function or group.kernel, 70)}")
+        yield one_line(
+            f"        {group.state or 'state unknown'}" + (f": {group.detail}" if group.detail else "")
+        )
+    if len(hang.groups) > limit:
+        yield f"  … and {len(hang.groups) - limit} more groups (-v shows them)"
+    for sentence in hang.waits:
+        yield from _row("waits", sentence)
+    yield ""
+
+
+def _cases(report: facts.Report) -> Iterator[str]:
+    for case in report.cases:
+        yield from _row(case.role, f"{case.input}: {case.headline}")
+
+
+def _others(report: facts.Report, verbose: bool) -> Iterator[str]:
+    rest = report.faults[1:]
+    limit = len(rest) if verbose else 3
+    for fault in rest[:limit]:
+        name = fault.exception.name if fault.exception else "fault"
+        sms = f", {len(fault.where.sms)} SMs" if fault.where and fault.where.sms else ""
+        who = short_name(fault.kernel.name if fault.kernel else None, 60) or "unknown code"
+        yield from _row("also", f"{name} in {who} at {fault.pc}{sms}")
+    if len(rest) > limit:
+        yield from _row("also", f"{len(rest) - limit} more distinct faults (-v shows them)")
+
+
+def _blame(report: facts.Report) -> Iterator[str]:
+    if report.host and report.host.reported:
+        reported = report.host.reported
+        site = reported.kernel_blamed or reported.where
+        relation = f" ({report.host.relation})" if report.host.relation else ""
+        yield from _row("host blamed", f"{site or reported.text}{relation}")
+    for bystander in report.bystanders[:3]:
+        yield from _row("innocent", f"{short_name(bystander.kernel, 70)}: {bystander.why}")
+
+
+def _signature(report: facts.Report) -> Iterator[str]:
+    best = next((s for s in report.signatures if s.status != "contradicted"), None)
+    if best is None:
+        return
+    yield from _row(
+        "known bug", f"consistent with {best.id} ({best.status}, score {best.score:.2f}): {best.title}"
+    )
+    for fix in best.fix[:2]:
+        yield from _row("fix", fix)
+
+
+def _inconsistencies(report: facts.Report) -> Iterator[str]:
+    for item in report.inconsistencies[:3]:
+        yield from _row("disagreement", f"{item.what} {item.resolution}")
+
+
+def _readers(report: facts.Report) -> Iterator[str]:
+    for name, status in (report.readers or {}).items():
+        ms = f", {status.ms:.0f} ms" if status.ms is not None else ""
+        version = f" {status.version}" if status.version else ""
+        detail = f": {status.detail}" if status.detail else ""
+        yield from _row("reader", f"{name}{version}: {status.status}{ms}{detail}")

@@ -1,0 +1,111 @@
+"""Logs beside a dump, or instead of one: read once, held against the dump, joined to the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from crashlab import facts
+from crashlab.logs.detect import Evidence, read_evidence_file
+from crashlab.logs.driver_facts import DriverException
+from crashlab.logs.text import read_file
+from crashlab.postmortem.from_logs import explain_missing, from_evidence
+from crashlab.postmortem.host import judge_host
+from crashlab.postmortem.log_check import cross_check
+from crashlab.postmortem.xidjoin import join_xid
+
+
+class TextEvidence(NamedTuple):
+    """What each given file holds, in the order given."""
+
+    paths: tuple[str, ...]
+    parts: tuple[Evidence, ...]
+
+    def driver_exceptions(self) -> tuple[DriverException, ...]:
+        """Every exception that a driver log announces."""
+        return tuple(e for part in self.parts for dump in part.driver.dumps for e in dump.exceptions)
+
+    def environment(self) -> dict[str, facts.EnvFact]:
+        """Versions and hardware that the logs print; an earlier file wins."""
+        out: dict[str, facts.EnvFact] = {}
+        for part in reversed(self.parts):
+            if part.kernel.driver is not None:
+                out["driver"] = part.kernel.driver
+            if part.story is not None:
+                out.update(part.story.environment)
+        return out
+
+    @property
+    def notable(self) -> Iterator[str]:
+        """All lines again, for the log patterns of the catalogue; never more than one in memory."""
+        for path in self.paths:
+            for line in read_file(path):
+                yield line.text
+
+    @property
+    def xids(self) -> tuple[facts.XidEvent, ...]:
+        return tuple(event for part in self.parts for event in part.kernel.events)
+
+
+def read_all(logs: Sequence[str], dmesg: Sequence[str]) -> TextEvidence:
+    """Read every file; UnreadableInput when one cannot be opened. Any kind of log may stand in either."""
+    paths = (*logs, *dmesg)
+    return TextEvidence(paths, tuple(read_evidence_file(path) for path in paths))
+
+
+def join(report: facts.Report, text: TextEvidence) -> facts.Report:
+    """The report of a readable dump, with the logs held against it."""
+    name = report.inputs[0].path if report.inputs else None
+    inconsistencies = list(report.inconsistencies)
+    readers = dict(report.readers or {})
+    for part in text.parts:
+        inconsistencies += cross_check(report.faults, part.driver, dump_file=name)
+        if part.driver.dumps:
+            readers.setdefault("driver_log", _driver_status(part))
+    report = report._replace(inconsistencies=tuple(inconsistencies), readers=readers)
+    report = _with_host(report, text)
+    return join_xid(report, text.xids)
+
+
+def without_dump(report: facts.Report, text: TextEvidence) -> facts.Report:
+    """The report of a dump that cannot be read, or of none: what was printed gives a weaker verdict."""
+    readers = dict(report.readers or {})
+    for part in text.parts:
+        if part.driver.dumps:
+            readers.setdefault("driver_log", _driver_status(part))
+        report = report._replace(provenance=(*report.provenance, *explain_missing(part.driver)))
+    found = [finding for part in text.parts if (finding := from_evidence(part)) is not None]
+    if found:
+        # A file that names an exception says more than one that only tells of its consequences.
+        best = min(found, key=lambda f: f.verdict.exception is None)
+        provenance = report.provenance
+        if report.verdict.kind == "unreadable":
+            provenance = (*provenance, report.verdict.headline)
+        report = report._replace(
+            verdict=best.verdict,
+            faults=best.faults,
+            host=best.host,
+            bystanders=best.bystanders,
+            inconsistencies=(*report.inconsistencies, *best.inconsistencies),
+            provenance=tuple(dict.fromkeys((*provenance, *best.provenance))),
+        )
+    return join_xid(report._replace(readers=readers), text.xids)
+
+
+def _driver_status(part: Evidence) -> facts.ReaderStatus:
+    return facts.ReaderStatus("ok", detail=f"{len(part.driver.dumps)} dump(s) announced")
+
+
+def _with_host(report: facts.Report, text: TextEvidence) -> facts.Report:
+    """What the host side blamed, in its place: the first file with a CUDA error, else the server's last word."""
+    for part in text.parts:
+        found = judge_host(part.errors, report.verdict)
+        if found.host is not None:
+            return report._replace(
+                host=found.host,
+                bystanders=(*report.bystanders, *found.bystanders),
+                inconsistencies=(*report.inconsistencies, *found.inconsistencies),
+                provenance=(*report.provenance, *found.provenance),
+            )
+    blamed = next((p.story.blamed for p in text.parts if p.story is not None and p.story.blamed is not None), None)
+    return report if blamed is None else report._replace(host=facts.Host(blamed))

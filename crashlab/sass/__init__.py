@@ -1,0 +1,1 @@
+"""SASS: disassembly, operands, who redefines what, where an address came from."""

@@ -1,0 +1,62 @@
+"""Can a lane stand where it stands without having executed the faulting instruction?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from crashlab.sass.flow import Flow
+
+_MOST_BRANCHES = 24
+
+
+def bypass(flow: Flow, fault: int, end: int, values: Mapping[str, int | None]) -> int | None:
+    """A branch (or an entry) through which ``end`` can be reached past ``fault``; None: there is none.
+
+    A branch whose predicate still holds the value that it had is followed only in the direction that
+    the lane took.
+    """
+    if end == fault:
+        return None
+    seen, todo, entry, asked = {end}, [end], None, 0
+    while todo and entry is None:
+        here = todo.pop()
+        before = flow.predecessors(here)
+        if not before:
+            entry = here
+        for came_from in before:
+            if came_from == fault or came_from in seen:
+                continue
+            if came_from in flow.edges and asked < _MOST_BRANCHES:
+                asked += 1
+                if _excluded(flow, came_from, here, end, values):
+                    continue
+            seen.add(came_from)
+            todo.append(came_from)
+    if entry is None:
+        return None
+    to_fault = flow.backward([fault])
+    forks = [at for at in seen & to_fault if len(flow.successors(at)) > 1 and seen & set(flow.successors(at))]
+    return max((at for at in forks if at < fault), default=max(forks, default=entry))
+
+
+def _excluded(flow: Flow, branch: int, to: int, end: int, values: Mapping[str, int | None]) -> bool:
+    """The branch did not go to ``to``: its guard says so, and has not changed on any way to ``end``."""
+    parsed = flow.parsed(branch)
+    targets = flow.successors(branch)
+    if parsed is None or parsed.predicate is None or parsed.opcode not in ("BRA", "EXIT"):
+        return False
+    # Only a plain guarded branch: BRA.U and its like have a second condition.
+    if any(operand.kind not in ("integer",) for operand in parsed.operands) or len(set(targets)) > 2:
+        return False
+    value = values.get(parsed.predicate)
+    if value is None:
+        return False
+    taken = bool(value) != parsed.predicate_negated
+    falls_to = branch + 1
+    goes_on = to == falls_to and falls_to not in [t for t in targets if t != falls_to]
+    if taken != goes_on:
+        return False
+    between = flow.forward(targets) & flow.backward([end])
+    return all(
+        (defines := flow.defines(at)) is not None and parsed.predicate not in defines for at in between
+    )

@@ -1,0 +1,15 @@
+"""One disassembled instruction: what every disassembler yields."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class SassLine(NamedTuple):
+    """``pc`` is the absolute address; ``text`` is nvdisasm's spelling without the closing `` ;``.
+
+    The predicate is part of the text and blanks are single: ``@!P2 STG.E desc[UR6][R14.64], R11``.
+    """
+
+    pc: int
+    text: str

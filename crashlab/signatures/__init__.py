@@ -1,0 +1,1 @@
+"""The catalogue of known failures and the matcher that argues for and against each."""

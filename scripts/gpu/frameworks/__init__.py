@@ -1,0 +1,1 @@
+"""Fault scenes inside frameworks and vendor libraries."""
