@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
 
 from crashlab.cli import exitcode
 from crashlab.facts import Report
+from crashlab.report.options import SASS_BY, AnalyzeOptions
 
 
 @click.command()
-@click.argument("cores", nargs=-1, metavar="CORE...", type=click.Path())
+@click.argument("cores", nargs=-1, metavar="CORE...|FOLDER", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Write the report as JSON (schema crashlab.report/1).")
 @click.option("--fast", is_flag=True, help="Start no external process: neither cuda-gdb nor nvdisasm.")
 @click.option(
@@ -61,6 +63,13 @@ from crashlab.facts import Report
     help="Time limit for cuda-gdb.",
 )
 @click.option("--nvdisasm", type=click.Path(), metavar="PATH", help="The nvdisasm to use.")
+@click.option(
+    "--sass-by",
+    type=click.Choice(SASS_BY),
+    default="auto",
+    show_default=True,
+    help="Who reads the instructions; auto: crashlab itself, nvdisasm for what it does not know.",
+)
 @click.option("--show-commands", is_flag=True, help="Also print the commands that check each claim by hand.")
 @click.option("-v", "--verbose", is_flag=True, help="Whole SASS window, every fault, all readers and notes.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the headline.")
@@ -76,13 +85,15 @@ def analyze(
     debugger: str,
     debugger_timeout: float,
     nvdisasm: str | None,
+    sass_by: str,
     show_commands: bool,
     verbose: bool,
     quiet: bool,
 ) -> int:
     """Say what really failed, from GPU core dumps (plain, gzip or xz).
 
-    Several dumps are read as one crash: the first real exception is the candidate origin. Without a
+    Several dumps are read as one crash: the first real exception is the candidate origin. A folder
+    is read as many crashes, grouped by what failed. Without a
     readable dump, logs or a cuda-gdb transcript give a verdict of lower confidence.
 
     \b
@@ -90,6 +101,7 @@ def analyze(
       crashlab analyze core.nvcudmp
       crashlab analyze core.nvcudmp --log server.log --dmesg dmesg.txt
       crashlab analyze rank0.nvcudmp rank1.nvcudmp
+      crashlab analyze /var/crash/cores
       crashlab analyze core.nvcudmp --env cudnn=9.19.0.56 --env torch=2.11.0+cu130
       crashlab analyze --transcript pasted.txt
       crashlab analyze --json --fast core.nvcudmp > report.json
@@ -98,7 +110,6 @@ def analyze(
     only, 12 hang, 13 garbage, 15 inconclusive, 16 host-side death.
     """
     from crashlab.report import build
-    from crashlab.report.options import AnalyzeOptions
 
     if not cores and transcript is None and not logs:
         raise click.UsageError(
@@ -114,10 +125,13 @@ def analyze(
         debugger=debugger,
         debugger_timeout=debugger_timeout,
         nvdisasm=nvdisasm,
+        sass_by=sass_by,
         logs=logs,
         dmesg=dmesg,
         environment=facts_given,
     )
+    if len(cores) == 1 and os.path.isdir(cores[0]):
+        return _folder(cores[0], options, as_json=as_json, use_exit_code=use_exit_code)
     if transcript is not None:
         from crashlab.report.fromtext import analyze_transcript
 
@@ -136,6 +150,23 @@ def analyze(
     if report.verdict.kind == "unreadable":
         return exitcode.UNREADABLE
     return exitcode.of_report(report) if use_exit_code else 0
+
+
+def _folder(folder: str, options: AnalyzeOptions, *, as_json: bool, use_exit_code: bool) -> int:
+    """A folder of dumps: every one by itself, grouped by key."""
+    from crashlab.report import groups, groupstext
+
+    found = groups.analyze_folder(folder, options)
+    if as_json:
+        import json
+
+        from crashlab.report.jsonio import to_json
+
+        sys.stdout.write(json.dumps(to_json(found), indent=2, ensure_ascii=False) + "\n")
+    else:
+        click.echo(groupstext.render(found), nl=False)
+    faults = any(entry.kind in exitcode.FAULTS for entry in found.groups)
+    return exitcode.FAULT if use_exit_code and faults else 0
 
 
 def _read(transcript: str) -> bytes:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from crashlab.facts import Report
 
 UNREADABLE = 3
+FAULT = 10
+FAULTS = ("gpu-fault", "device-assert", "trap")
 _BY_KIND = {
     "gpu-fault": 10,
     "device-assert": 10,

@@ -13,6 +13,7 @@ from crashlab.gpucore.dump import CoreDump
 from crashlab.inspection import state
 from crashlab.inspection.select import Focus, parse_dim3
 from crashlab.inspection.table import Table
+from crashlab.report.options import SASS_BY
 
 _STATE: dict[str, Callable[[CoreDump, Focus], Table]] = {
     "kernels": state.kernels,
@@ -49,11 +50,21 @@ def _number(text: str) -> int:
 @click.option(
     "--space", type=click.Choice(["shared", "local"]), help="memory: bytes of a block's or thread's memory."
 )
-@click.option("--offset", type=_number, metavar="N", default="0", show_default=True, help="memory: where to start.")
 @click.option(
-    "--length", type=_number, metavar="N", default="256", show_default=True, help="memory: bytes to show (at most 4096)."
+    "--offset", type=_number, metavar="N", default="0", show_default=True, help="memory: where to start."
+)
+@click.option(
+    "--length",
+    type=_number,
+    metavar="N",
+    default="256",
+    show_default=True,
+    help="memory: bytes to show (at most 4096).",
 )
 @click.option("--module", type=int, help="cubin: which module (default: the faulting one).")
+@click.option(
+    "--sass-by", type=click.Choice(SASS_BY), default="auto", help="sass: who reads the instructions."
+)
 @click.option("--nvdisasm", type=click.Path(), help="sass: the nvdisasm to use.")
 @click.option("-o", "--output", type=click.Path(), help="cubin: the file to write (must not exist).")
 def inspect(core: str, view: str, as_json: bool, output: str | None, **options: object) -> int:
@@ -129,7 +140,10 @@ def _view(dump: CoreDump, view: str, options: dict[str, object]) -> Table:
         from crashlab.postmortem.disassembly import Disassembly
 
         tool = options.get("nvdisasm")
-        return code.sass(dump, number("pc"), Disassembly(tool_path=tool if isinstance(tool, str) else None))
+        reader = Disassembly(
+            sass_by=str(options["sass_by"]), tool_path=tool if isinstance(tool, str) else None
+        )
+        return code.sass(dump, number("pc"), reader)
     simple: dict[str, Callable[[CoreDump, Focus], Table]] = {
         "modules": code.modules,
         "params": code.params,

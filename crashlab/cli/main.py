@@ -12,6 +12,8 @@ from crashlab.errors import CrashlabError
 from crashlab.report.safe import one_line
 
 _COMMANDS = {
+    "run": ("crashlab.cli.run", "run", "Wrap any CUDA program and bring the evidence home."),
+    "soak": ("crashlab.cli.soak", "soak", "Load a server until it faults, stalls or talks garbage."),
     "analyze": ("crashlab.cli.analyze", "analyze", "Post-mortem of GPU core dumps: what really failed."),
     "inspect": (
         "crashlab.cli.inspect",
@@ -20,6 +22,8 @@ _COMMANDS = {
     ),
     "report": ("crashlab.cli.report", "report", "Render a report again, or compare two crashes."),
     "bundle": ("crashlab.cli.bundle", "bundle", "Write the redacted attachment for an issue, or look into one."),
+    "doctor": ("crashlab.cli.doctor", "doctor", "Is this machine ready to catch a GPU fault?"),
+    "demo": ("crashlab.cli.demo", "demo", "The whole pipeline without a GPU: load, recorded crash, report."),
     "signatures": ("crashlab.cli.signatures", "signatures", "The catalogue of known failures."),
 }
 

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from crashlab.cli import exitcode
+from crashlab.errors import CrashlabError
+from crashlab.report.safe import one_line
 
 if TYPE_CHECKING:
     from crashlab.capture.config import AttemptResult, RunConfig
     from crashlab.capture.plan import Plan
+    from crashlab.capture.signals import SignalBox
     from crashlab.facts import Report
     from crashlab.rundir.writer import RunWriter
 
@@ -179,7 +182,7 @@ class _Run:
                 box,
                 restarts if isinstance(restarts, int) else 0,
                 lambda number: run_one(self._config, self._writer, box, number, say=self._say),
-                self._after,
+                lambda result: self._after(result, box),
                 say=self._say,
             )
         code = self._exit_code(results)
@@ -212,40 +215,46 @@ class _Run:
             sinks=(1, 2),
         )
 
-    def _after(self, result: AttemptResult) -> None:
-        """The post-mortem of one attempt: to the terminal and into its case folder."""
+    def _after(self, result: AttemptResult, box: SignalBox) -> bool:
+        """The post-mortem of one attempt; False if the user wants no more."""
         if not result.suspicious:
-            return
+            return True
         name = f"attempt {result.attempt}: " if result.attempt > 1 else ""
         self._say(f"{name}something happened; examining the evidence")
         if self._options["no_analysis"]:
-            return
+            return True
+        try:
+            with box.released():
+                self._examine(result.attempt)
+        except KeyboardInterrupt:
+            self._writer.problem(f"the analysis was interrupted: crashlab analyze {self._writer.path}")
+            return False
+        except Exception as error:  # whatever is wrong with us, the service must go on
+            if os.environ.get("CRASHLAB_TRACEBACK") and not isinstance(error, CrashlabError):
+                raise
+            self._writer.problem(f"the analysis failed: {type(error).__name__}: {error}")
+        return True
+
+    def _examine(self, attempt: int) -> None:
+        """Analyse: to the terminal and into the case folder."""
         from crashlab.report import jsonio, text
         from crashlab.report.fromrundir import analyze_rundir
         from crashlab.report.options import AnalyzeOptions
         from crashlab.rundir import layout
 
-        report = analyze_rundir(
-            self._writer.path, AnalyzeOptions(fast=bool(self._options["fast"])), result.attempt
-        )
-        self._reports.append((result.attempt, report))
-        places = [layout.case_folder(result.attempt)]
-        if len(self._reports) == 1:
-            places.append("")
+        report = analyze_rundir(self._writer.path, AnalyzeOptions(fast=bool(self._options["fast"])), attempt)
+        self._reports.append((attempt, report))
+        places = [layout.case_folder(attempt), *([""] if len(self._reports) == 1 else [])]
         for place in places:
             self._writer.write_file(os.path.join(place, layout.REPORT), jsonio.dumps(report))
-            self._writer.write_file(
-                os.path.join(place, layout.REPORT_TEXT), text.render(report, verbose=True)
-            )
-        self._writer.event(
-            "analysed", attempt=result.attempt, verdict=report.verdict.kind, headline=report.verdict.headline
-        )
-        shown = (
-            report.verdict.headline + "\n"
-            if self._quiet
-            else text.render(report, verbose=bool(self._options["verbose"]))
-        )
-        click.echo(shown, nl=False, err=True)
+            full = text.render(report, verbose=True)
+            self._writer.write_file(os.path.join(place, layout.REPORT_TEXT), full)
+        verdict = report.verdict
+        self._writer.event("analysed", attempt=attempt, verdict=verdict.kind, headline=verdict.headline)
+        if self._quiet:
+            click.echo(one_line(verdict.headline), err=True)
+        else:
+            click.echo(text.render(report, verbose=bool(self._options["verbose"])), nl=False, err=True)
 
     def _exit_code(self, results: list[AttemptResult]) -> int:
         """The first finding decides; without one the program's own code, or 130 after Ctrl-C."""
@@ -260,8 +269,6 @@ class _Run:
         return results[-1].shell_code
 
     def _say(self, text: str) -> None:
-        from crashlab.report.safe import one_line
-
         if not self._quiet:
             try:
                 click.echo(f"crashlab: {one_line(text, 500)}", err=True)

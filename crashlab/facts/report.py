@@ -1,6 +1,7 @@
 """The report and what stands beside the verdict: witnesses, signatures, environment, run."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: typing.NamedTuple would compile every annotation string at
+# import, which doubles the cost of these classes (docs/adr/0001-named-tuples.md).
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -49,7 +50,11 @@ class Hypothesis(NamedTuple):
 
 
 class SignatureMatch(NamedTuple):
-    """A catalogue entry held against this crash. ``status``: match, possible or contradicted."""
+    """A catalogue entry held against this crash. ``status``: match, possible or contradicted.
+
+    ``kind``: cause, classification or symptom; only a cause names a culprit. ``reads_as`` is how an
+    entry of the other kinds says to read the verdict. ``confidence`` is that of the entry itself.
+    """
 
     id: str
     title: str
@@ -59,6 +64,9 @@ class SignatureMatch(NamedTuple):
     fix: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     discriminating_tests: tuple[str, ...] = ()
+    kind: str | None = None
+    reads_as: str | None = None
+    confidence: str | None = None
 
 
 class SignatureKey(NamedTuple):

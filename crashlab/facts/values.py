@@ -1,7 +1,5 @@
 """Addresses and coordinates: values that every output format writes in its own way."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -1,6 +1,7 @@
 """The verdict and its parts: exception, kernel, instruction, address, hang."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: typing.NamedTuple would compile every annotation string at
+# import, which doubles the cost of these classes (docs/adr/0001-named-tuples.md).
 
 from collections.abc import Mapping
 from typing import NamedTuple

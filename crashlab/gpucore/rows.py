@@ -4,7 +4,8 @@ Every field after those two is what the file holds; a field that this driver gen
 write yet is None.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: typing.NamedTuple would compile every annotation string at
+# import, which doubles the cost of these classes (docs/adr/0001-named-tuples.md).
 
 from typing import NamedTuple
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from crashlab.errors import UnreadableDump
@@ -30,12 +29,14 @@ def open_view(path: DumpPath, *, unpack_limit: int | None = None) -> tuple[memor
         handle = os.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     except OSError as error:
         raise UnreadableDump(
-            f"Cannot open {Path(name).name}: {error.strerror}.", reason="not-found", hint="Check the path."
+            f"Cannot open {os.path.basename(name)}: {error.strerror}.",
+            reason="not-found",
+            hint="Check the path.",
         ) from error
     except ValueError as error:  # embedded NUL
         raise UnreadableDump(f"Not a usable path: {error}.", reason="not-found") from error
     try:
-        return _view_of(handle, Path(name).name, unpack_limit)
+        return _view_of(handle, os.path.basename(name), unpack_limit)
     finally:
         os.close(handle)  # a mapping outlives its descriptor
 

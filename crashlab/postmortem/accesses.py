@@ -70,13 +70,16 @@ def accesses(dump: CoreDump, reports: Sequence[WarpEvidence], asked: Question) -
         lanes = asked.parsed.address_lanes
         if lanes is not None:  # LDSM and STSM take row addresses from their first lanes only
             marked = [row for row in marked if row.lane is None or row.lane < lanes]
+        elected = asked.parsed.opcode.startswith("U")
+        if elected:  # the uniform datapath acts once for the warp, for a thread that the dump does not name
+            marked = marked[:1]
         known = block_constants(dump, report.cta, report.grid)
         for row in marked:
             seen = reader.read(LaneFile(dump, report.warp, row, known), row.virtual_pc)
             out.append(
                 Access(
                     row.lane if row.lane is not None else row.row,
-                    row.thread,
+                    None if elected else row.thread,
                     seen.address,
                     seen.off,
                     seen.why,

@@ -14,8 +14,11 @@ from crashlab.postmortem.annotate import window_notes
 from crashlab.postmortem.arguments import pointer_arguments
 from crashlab.postmortem.attribute import Attribution, slot_was_reused
 from crashlab.postmortem.codemap import CodeMap
-from crashlab.postmortem.judge import WINDOW, Judgement, global_memory, misaligned, shared
+from crashlab.postmortem.judge import Judgement, cluster_shared, global_memory, misaligned, shared
+from crashlab.postmortem.jump import jump_target
 from crashlab.postmortem.local import judge_local, stack_finding
+from crashlab.postmortem.matrixdesc import matrix_address
+from crashlab.postmortem.space import Placed, place
 from crashlab.postmortem.tma_finding import tma_address
 from crashlab.sass.address import AddressExpr
 from crashlab.sass.line import SassLine
@@ -23,7 +26,10 @@ from crashlab.sass.operands import ParsedInstruction, parse
 
 _LANE_LIMIT = 1024
 _MISALIGNED, _OUT_OF_RANGE = 6, 5
-_NO_ADDRESS = ["branch", "call", "return", "exit", "barrier", "trap"]
+_JUMPS = ("branch", "call", "return")
+_NO_ADDRESS = (*_JUMPS, "exit", "barrier", "trap")
+_JUMP_CODES = (4, 8, 23, 24)
+_COORDINATES = ("surface", "texture")
 
 
 class Rebuilt(NamedTuple):
@@ -48,47 +54,82 @@ def rebuild(
     instruction: facts.Instruction | None,
 ) -> Rebuilt:
     """The address of a fault; its state says whether it was recovered, and if not, why."""
-    pc = attribution.fault.pc
+    pc, code = attribution.fault.pc, attribution.group.code
     if instruction is None or pc is None:
-        return _without(_no_instruction(attribution))
+        return _without("the instruction was not disassembled")
     try:
         parsed = parse(instruction.text)
     except CrashlabError as error:
         return _without(f"the instruction could not be parsed: {error}")
+    lost = _registers_lost(attribution)
     if not parsed.addresses:
+        if code in _JUMP_CODES and parsed.access in _JUMPS and lost is None:
+            jump = jump_target(dump, attribution, lines, parsed)
+            if jump is not None:
+                return Rebuilt(jump, {})
         if parsed.access in (None, *_NO_ADDRESS) and parsed.known:
             return Rebuilt(facts.Address("not-applicable", why=f"{parsed.opcode} accesses no memory"), {})
         return _without(f"the operands of {parsed.opcode} are not understood")
-    expr = _bad_operand(parsed, attribution.group.code)
-    if attribution.group.exited:
-        return _without("the faulting warp had exited, and its registers went with it", expr)
-    if slot_was_reused(attribution):
-        return _without(
-            "the faulting warp had exited and its slot runs another kernel, whose registers these are", expr
-        )
+    if parsed.space in _COORDINATES:
+        why = f"the operands of {parsed.opcode} are coordinates, not addresses"
+        return Rebuilt(facts.Address("not-applicable", space=parsed.space, why=why), {})
+    operands = _operands(parsed, code)
+    if lost is not None:
+        return _without(lost, operands[0])
+    if parsed.addresses[0].form == "gdesc":
+        return Rebuilt(matrix_address(dump, attribution, lines, parsed), {})
+    best: Rebuilt | None = None
+    for expr in operands:
+        found = _memory(dump, codemap, attribution, lines, parsed, expr)
+        if found.fact.kind is not None and found.fact.state == "recovered":
+            return found
+        best = best or found
     if any(e.role == "descriptor" for e in parsed.addresses):
         return Rebuilt(*tma_address(dump, codemap, attribution, lines, parsed))
-    return _memory(dump, codemap, attribution, lines, parsed, expr)
+    return best or _without(f"the operands of {parsed.opcode} are not understood")
 
 
-def _no_instruction(attribution: Attribution) -> str:
-    if attribution.code is None:
-        return "the PC lies in no module of the dump, so there is no instruction to take operands from"
-    return "the instruction was not disassembled"
+def _registers_lost(attribution: Attribution) -> str | None:
+    if attribution.group.exited:
+        return "the faulting warp had exited, and its registers went with it"
+    if slot_was_reused(attribution):
+        return "the faulting warp had exited and its slot runs another kernel, whose registers these are"
+    return None
 
 
 def _without(why: str, expr: AddressExpr | None = None) -> Rebuilt:
     return Rebuilt(facts.Address("not-recoverable", why=why, space=expr.space if expr else None), {})
 
 
-def _bad_operand(parsed: ParsedInstruction, code: int | None) -> AddressExpr:
-    """Of two addresses (LDGSTS, bulk copies) the one in the space that the exception is about."""
-    if len(parsed.addresses) > 1 and code is not None:
-        wanted = "shared" if code == _OUT_OF_RANGE else "global"
-        for expr in parsed.addresses:
-            if expr.space == wanted:
-                return expr
-    return parsed.addresses[0]
+def _operands(parsed: ParsedInstruction, code: int | None) -> list[AddressExpr]:
+    """The operands to try, in the order in which the exception suggests them; descriptors have their own reader.
+
+    An asynchronous copy has two addresses, of which the exception means one: out of range is about
+    shared memory, an unmapped address about global memory, misalignment about either.
+    """
+    candidates = [e for e in parsed.addresses if e.role != "descriptor"]
+    if code == _OUT_OF_RANGE:
+        candidates.sort(key=lambda e: e.space != "shared")
+    elif code != _MISALIGNED:
+        candidates.sort(key=lambda e: e.space != "global")
+        if any(e.role == "descriptor" for e in parsed.addresses):
+            return []
+    return candidates or list(parsed.addresses[:1])
+
+
+def alignment(parsed: ParsedInstruction, expr: AddressExpr) -> int:
+    """Bytes that an operand must be aligned to.
+
+    Bulk copies want 16 bytes, the shared side of a tensor copy 128, mbarriers 8 (PTX ISA,
+    cp.async.bulk and cp.async.bulk.tensor); everything else its own width.
+    """
+    if expr.role == "barrier":
+        return 8
+    if parsed.opcode.startswith("UBLK"):
+        return 16
+    if parsed.opcode.startswith("UTMA"):
+        return 128
+    return parsed.width_bytes or 1
 
 
 def _memory(
@@ -103,20 +144,23 @@ def _memory(
     wide = expr.space not in ("shared", "local", "constant")
     found = accesses(dump, attribution.group.warps, Question(lines, pc, parsed, expr, wide))
     read = found
-    judgement, space, base, width = None, expr.space or "generic", 0, parsed.width_bytes or 1
+    judgement, placed = None, Placed(found, expr.space or "generic")
+    width = alignment(parsed, expr) if attribution.group.code == _MISALIGNED else parsed.width_bytes or 1
     if any(a.address is not None for a in found):
-        found, space, base = _resolve_space(dump, attribution, expr, found)
-        judgement = _judge(dump, codemap, attribution, space, found, width)
+        placed = place(dump, attribution, found, expr.space)
+        found = placed.accesses
+        judgement = _judge(dump, codemap, attribution, placed, width)
         if any(a.tentative for a in found) and not _confirms(judgement):
             found = tuple(a._replace(address=None) if a.tentative else a for a in found)
-            judgement = _judge(dump, codemap, attribution, space, found, width)
+            placed = placed._replace(accesses=found)
+            judgement = _judge(dump, codemap, attribution, placed, width)
     first = min(judgement.bad) if judgement and judgement.bad else None
     shown = read[first] if first is not None else next((a for a in found if a.address is not None), None)
     notes = window_notes(dump, attribution.code, lines, pc, expr, shown)
     if all(a.address is None for a in found):
         fact = _lost(dump, codemap, attribution, found, expr)
     else:
-        fact = _fact(found, space, base, width, parsed, judgement)
+        fact = _fact(placed, width, parsed, judgement)
     return Rebuilt(fact._replace(origin=notes.origin), notes.by_pc)
 
 
@@ -135,6 +179,8 @@ def _lost(
 _CONFIRMING = (
     "misaligned",
     "shared-past-end",
+    "no-such-block",
+    "local-out-of-range",
     "past-allocation",
     "before-allocation",
     "null-page",
@@ -147,57 +193,35 @@ def _confirms(judgement: Judgement | None) -> bool:
     return judgement is not None and judgement.kind in _CONFIRMING
 
 
-def _resolve_space(
-    dump: CoreDump, attribution: Attribution, expr: AddressExpr, found: tuple[Access, ...]
-) -> tuple[tuple[Access, ...], str, int]:
-    """Generic addresses by the context's windows: offset, space and the window's base."""
-    space = expr.space or "generic"
-    if space != "generic":
-        return found, space, 0
-    context_id = attribution.group.reports[0].grid.context_id if attribution.group.reports[0].grid else None
-    contexts = [c for c in dump.contexts if context_id in (None, c.context_id)]
-    addresses = [a.address for a in found if a.address is not None]
-    for context in contexts:
-        for name, base in (("shared", context.shared_window_base), ("local", context.local_window_base)):
-            if base is not None and all(base <= address < base + WINDOW for address in addresses):
-                moved = tuple(
-                    a._replace(address=None if a.address is None else a.address - base) for a in found
-                )
-                return moved, name, base
-    return found, "global", 0
-
-
 def _judge(
-    dump: CoreDump,
-    codemap: CodeMap,
-    attribution: Attribution,
-    space: str,
-    found: tuple[Access, ...],
-    width: int,
+    dump: CoreDump, codemap: CodeMap, attribution: Attribution, placed: Placed, width: int
 ) -> Judgement | None:
+    found = placed.accesses
     if attribution.group.code == _MISALIGNED:
         return misaligned(found, width)
-    if space == "shared":
-        warp = attribution.group.warps[0].warp
-        arch = attribution.fault.where.sm_arch if attribution.fault.where else None
-        reserved = arch is not None and int("".join(c for c in arch if c.isdigit()) or 0) >= 80
-        return shared(found, width, warp.shared_mem_size if warp else None, reserved=reserved)
-    if space == "local":
+    first = attribution.group.warps[0]
+    limit = first.warp.shared_mem_size if first.warp else None
+    if placed.space == "shared":
+        return shared(found, width, limit, reserved=_reserves(attribution))
+    if placed.space == "shared::cluster":
+        return cluster_shared(found, width, limit, placed.ranks, placed.blocks)
+    if placed.space == "local":
         return judge_local(dump, codemap, attribution, found)
-    if space == "global":
-        arguments = pointer_arguments(dump, codemap, attribution.group.warps[0].grid)
-        return global_memory(dump, found, width, arguments)
+    if placed.space == "global":
+        return global_memory(dump, found, width, pointer_arguments(dump, codemap, first.grid))
     return None
 
 
+def _reserves(attribution: Attribution) -> bool:
+    """Whether the system keeps 1 KiB of the block's shared window: on sm_80 and later."""
+    arch = attribution.fault.where.sm_arch if attribution.fault.where else None
+    return arch is not None and int("".join(c for c in arch if c.isdigit()) or 0) >= 80
+
+
 def _fact(
-    found: tuple[Access, ...],
-    space: str,
-    base: int,
-    width: int,
-    parsed: ParsedInstruction,
-    judgement: Judgement | None,
+    placed: Placed, width: int, parsed: ParsedInstruction, judgement: Judgement | None
 ) -> facts.Address:
+    found, space, base = placed.accesses, placed.space, placed.base
     decided = judgement is not None and not judgement.undecided
     lanes = []
     for i, access in enumerate(found[:_LANE_LIMIT]):

@@ -30,7 +30,7 @@ def window_notes(
     expr: AddressExpr,
     shown: Access | None,
 ) -> Notes:
-    """Values of the lane ``shown`` at the faulting line, and what the instructions before it contributed to the address."""
+    """Values of the lane ``shown`` at the faulting line, and what earlier instructions gave to the address."""
     notes: dict[int, str] = {}
     origin = []
     needed = expr.address_registers()

@@ -42,7 +42,7 @@ def attribute(dump: CoreDump, codemap: CodeMap, group: FaultGroup) -> Attributio
         function=code.function if code else None,
         source=code.source if code else None,
         module=module_of(code),
-        where=_where(dump, group, first),
+        where=_where(dump, group, first, reused=bool(inconsistencies)),
         reports=len(group.reports),
     )
     return Attribution(fault, code, group, inconsistencies, bystanders, provenance)
@@ -183,7 +183,8 @@ def module_of(code: CodeHit | None) -> facts.Module | None:
     return facts.Module(code.module.row, None, len(view), arch, compiler)
 
 
-def _where(dump: CoreDump, group: FaultGroup, first: WarpEvidence) -> facts.Where:
+def _where(dump: CoreDump, group: FaultGroup, first: WarpEvidence, *, reused: bool) -> facts.Where:
+    """The place; block and warp of a slot that was reused are those of the later kernel, and left out."""
     device = first.device
     number = dump.device_index(device)
     threads: tuple[facts.Dim3, ...] = ()
@@ -195,7 +196,7 @@ def _where(dump: CoreDump, group: FaultGroup, first: WarpEvidence) -> facts.Wher
         device_name=dump.string(device.dev_name) if device else None,
         sm_arch=device.arch if device else None,
         sms=tuple(sm for dev, sm in group.sms if dev == number),
-        block=first.cta.block if first.cta else None,
-        warp=first.warp.warp_id if first.warp else None,
+        block=first.cta.block if first.cta and not reused else None,
+        warp=first.warp.warp_id if first.warp and not reused else None,
         threads=threads,
     )

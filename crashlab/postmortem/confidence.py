@@ -29,7 +29,8 @@ def of_fault(kind: str, attribution: Attribution, problems: tuple[str, ...]) -> 
         )
     if fault.pc is None:
         level = "low"
-        reasons.append("no PC of the fault was recorded; the kernel is the one the warp's grid runs")
+        known = "the kernel is the one the warp's grid runs" if fault.kernel else "so the kernel is not known"
+        reasons.append(f"no PC of the fault was recorded; {known}")
     elif attribution.code is None:
         level = "medium"
         reasons.append("the PC lies in no module of the dump, so the kernel is inferred from the warp's grid")

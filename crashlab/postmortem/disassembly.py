@@ -1,36 +1,67 @@
-"""Instructions around a PC, from whichever disassembler is at hand, each function read once."""
+"""Instructions around a PC, from our own decoder or from nvdisasm, each function read once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from crashlab.errors import CrashlabError, MalformedCubin
 from crashlab.postmortem.codemap import CodeHit
 from crashlab.sass.line import SassLine
 
+if TYPE_CHECKING:
+    from crashlab.sass.disassembler import PendingDisassembly
+
 _INSTRUCTION = 16
 _CODE_LIMIT = 256 << 10
 """Bytes of code read around a PC at most: 16,384 instructions."""
 
+_UNKNOWN = "unknown "
+"""How our decoder shows a word that it does not know."""
+
+AUTO, NATIVE, NVDISASM, BOTH = "auto", "native", "nvdisasm", "both"
+"""Who reads SASS: auto is our own decoder, and nvdisasm for a function that holds something it does not know."""
+
 
 class Disassembly:
-    """Reads the function around a PC. ``missing`` says why there are no instructions, when there are none."""
+    """Reads the function around a PC.
 
-    def __init__(self, *, nvdisasm: bool = True, tool_path: str | None = None, timeout: float = 30.0) -> None:
-        self._use_nvdisasm = nvdisasm
+    ``missing`` says why there are no instructions, when there are none; ``used`` who read them;
+    ``differences`` where the two readers disagree (``sass_by`` both): (pc, ours, nvdisasm's).
+    ``external`` False never starts a process.
+    """
+
+    def __init__(
+        self,
+        *,
+        sass_by: str = AUTO,
+        external: bool = True,
+        tool_path: str | None = None,
+        timeout: float = 30.0,
+    ) -> None:
+        self._native = sass_by in (AUTO, NATIVE, BOTH)
+        self._external = external and sass_by != NATIVE
+        self._both = sass_by == BOTH
         self._tool_path = tool_path
         self._timeout = timeout
-        self._pending: dict[int, object] = {}
+        self._pending: dict[int, PendingDisassembly] = {}
+        self._own: dict[int, tuple[SassLine, ...] | None] = {}
         self._done: dict[int, tuple[SassLine, ...] | None] = {}
         self.missing: str | None = None
         self.used: str | None = None
+        self.differences: list[tuple[int, str, str]] = []
 
     def prefetch(self, hit: CodeHit | None) -> None:
-        """Start reading a function now, so that its instructions are there when asked for."""
-        if hit is None:
+        """Start nvdisasm now when it will be needed, so that its answer is there when asked for."""
+        if hit is None or not self._external:
             return
         base, code = self._code(hit)
-        if code and base not in self._pending and base not in self._done:
+        if (
+            code
+            and base not in self._pending
+            and base not in self._done
+            and not self._suffices(base, code, hit)
+        ):
             self._start(base, code, hit)
 
     def lines(self, hit: CodeHit | None) -> Sequence[SassLine] | None:
@@ -41,13 +72,13 @@ class Disassembly:
         if not code:
             return None
         if base not in self._done:
-            self._done[base] = self._collect(base, code, hit)
+            self._done[base] = self._read(base, code, hit)
         return self._done[base]
 
     def close(self) -> None:
         """End whatever was started and not collected."""
         for pending in self._pending.values():
-            pending.kill()  # type: ignore[attr-defined]
+            pending.kill()
         self._pending.clear()
 
     def _code(self, hit: CodeHit) -> tuple[int, bytes]:
@@ -63,8 +94,53 @@ class Disassembly:
             base, code = base + start, code[start : start + _CODE_LIMIT]
         return base, bytes(code[: len(code) // _INSTRUCTION * _INSTRUCTION])
 
+    def _suffices(self, base: int, code: bytes, hit: CodeHit) -> bool:
+        own = self._decoded(base, code, hit)
+        return not self._both and own is not None and not any(line.text.startswith(_UNKNOWN) for line in own)
+
+    def _decoded(self, base: int, code: bytes, hit: CodeHit) -> tuple[SassLine, ...] | None:
+        """Our own reading; None where there are no tables for the architecture."""
+        if base in self._own:
+            return self._own[base]
+        found = None
+        arch = hit.cubin.arch
+        if self._native and arch is not None:
+            from crashlab.sass import decode
+
+            try:
+                if decode.is_known_arch(arch):
+                    found = tuple(
+                        SassLine(pc, text if text is not None else decode.raw_text(_word(code, pc - base)))
+                        for pc, text in decode.decode_range(code, base, arch)
+                    )
+            except CrashlabError as error:
+                self.missing = str(error)
+        self._own[base] = found
+        return found
+
+    def _read(self, base: int, code: bytes, hit: CodeHit) -> tuple[SassLine, ...] | None:
+        own = self._decoded(base, code, hit)
+        if self._suffices(base, code, hit) or (own is not None and not self._external):
+            self.used = NATIVE
+            return own
+        theirs = self._collect(base, code, hit)
+        if theirs is None:
+            self.used = NATIVE if own is not None else self.used
+            return own
+        if own is not None and self._both:
+            self._compare(own, theirs)
+        self.used = NVDISASM
+        return theirs
+
+    def _compare(self, own: tuple[SassLine, ...], theirs: tuple[SassLine, ...]) -> None:
+        texts = dict(theirs)
+        for line in own:
+            other = texts.get(line.pc)
+            if other is not None and other != line.text:
+                self.differences.append((line.pc, line.text, other))
+
     def _start(self, base: int, code: bytes, hit: CodeHit) -> None:
-        if not self._use_nvdisasm:
+        if not self._external:
             self.missing = self.missing or "no external program was to be started"
             return
         from crashlab.sass import disassembler
@@ -90,9 +166,11 @@ class Disassembly:
         if pending is None:
             return None
         try:
-            lines: tuple[SassLine, ...] = pending.result(self._timeout)  # type: ignore[attr-defined]
+            return pending.result(self._timeout)
         except CrashlabError as error:
             self.missing = str(error)
             return None
-        self.used = "nvdisasm"
-        return lines
+
+
+def _word(code: bytes, at: int) -> int:
+    return int.from_bytes(code[at : at + _INSTRUCTION], "little")

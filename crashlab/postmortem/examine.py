@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from crashlab import facts
+from crashlab.cubin.demangle import demangle
 from crashlab.gpucore.dump import CoreDump
 from crashlab.postmortem import confidence, wording
-from crashlab.postmortem.address import rebuild
-from crashlab.postmortem.attribute import Attribution, attribute, slot_was_reused
+from crashlab.postmortem.attribute import Attribution, attribute, module_of, slot_was_reused
 from crashlab.postmortem.codemap import CodeMap
 from crashlab.postmortem.disassembly import Disassembly
 from crashlab.postmortem.evidence import ASSERT, FaultGroup, collect
-from crashlab.postmortem.hang import read_hang
-from crashlab.postmortem.instruction import instruction_at
-from crashlab.postmortem.jump import jump_outside_code
 from crashlab.postmortem.whose import library_of
+from crashlab.sass.line import SassLine
 
 _GROUP_LIMIT = 32
 """Distinct faults described in full; a dump with more of them is told so in ``provenance``."""
@@ -54,16 +53,10 @@ def _fault(
     fault = lead.fault
     kind = _kind(lead)
     lines = disassembly.lines(lead.code)
-    instruction = None
-    address = None
     # The PC of an assert or trap is where the thread stopped, not an instruction that failed.
-    if fault.pc is not None and kind == "gpu-fault":
-        instruction = instruction_at(lines, fault.pc, lead.code)
-        address = rebuild(dump, codemap, lead, lines or (), instruction)
-        instruction = address.annotate(instruction)
-        jump = jump_outside_code(dump, codemap, lead, disassembly)
-        if jump is not None:
-            address = address._replace(fact=jump)
+    instruction, address = None, None
+    if kind == "gpu-fault":
+        instruction, address = _access(dump, codemap, disassembly, lead, lines)
     verdict = facts.Verdict(
         kind=kind,
         headline="",
@@ -76,8 +69,8 @@ def _fault(
         source=fault.source,
         library=library_of(fault, lead.code),
         module=fault.module,
-        where=_with_threads(fault.where, address.fact if address else None),
-        address=address.fact if address else None,
+        where=_with_threads(fault.where, address),
+        address=address,
     )
     reused = slot_was_reused(lead)
     verdict = verdict._replace(
@@ -93,13 +86,39 @@ def _fault(
     return Examination(
         verdict,
         faults,
-        tuple(i for a in attributions for i in a.inconsistencies),
+        (*(i for a in attributions for i in a.inconsistencies), *_readings(disassembly)),
         (
             *(b for a in attributions for b in a.bystanders),
             *_resident_bystanders(dump, codemap, attributions),
         ),
         (*(p for p in lead.provenance), *_too_many(groups), *dump.problems, *_unread(disassembly)),
     )
+
+
+def _access(
+    dump: CoreDump,
+    codemap: CodeMap,
+    disassembly: Disassembly,
+    lead: Attribution,
+    lines: Sequence[SassLine] | None,
+) -> tuple[facts.Instruction | None, facts.Address]:
+    """The faulting instruction and the address it used. What this needs is imported only when it can work."""
+    pc = lead.fault.pc
+    if pc is None:
+        return None, facts.Address("not-recoverable", why="no PC of the fault was recorded")
+    if lead.code is None:
+        from crashlab.postmortem.jump import jump_outside_code
+
+        jump = jump_outside_code(dump, codemap, lead, disassembly)
+        return None, jump or facts.Address("not-recoverable", why="the PC lies in no module of the dump")
+    if not lines:
+        return None, facts.Address("not-recoverable", why="the instruction was not disassembled")
+    from crashlab.postmortem.address import rebuild
+    from crashlab.postmortem.instruction import instruction_at
+
+    instruction = instruction_at(lines, pc, lead.code, decoded_by=disassembly.used)
+    rebuilt = rebuild(dump, codemap, lead, lines, instruction)
+    return rebuilt.annotate(instruction), rebuilt.fact
 
 
 def _kind(lead: Attribution) -> str:
@@ -130,7 +149,7 @@ def _resident_bystanders(
         mangled = codemap.kernel_of(grid)
         if mangled is None or mangled in accused:
             continue
-        name = codemap_name(mangled)
+        name = demangle(mangled)
         if name not in named:
             out.setdefault(
                 name, facts.Bystander(name, "It was resident and none of its warps reports an exception.")
@@ -138,17 +157,22 @@ def _resident_bystanders(
     return list(out.values())
 
 
-def codemap_name(mangled: str) -> str:
-    """A kernel's demangled name."""
-    from crashlab.cubin.demangle import demangle
-
-    return demangle(mangled)
-
-
 def _too_many(groups: tuple[FaultGroup, ...]) -> tuple[str, ...]:
     if len(groups) <= _GROUP_LIMIT:
         return ()
     return (f"{len(groups)} distinct faults were recorded; the first {_GROUP_LIMIT} are described.",)
+
+
+def _readings(disassembly: Disassembly) -> tuple[facts.Inconsistency, ...]:
+    """Where our decoder and nvdisasm, asked both, read an instruction differently."""
+    return tuple(
+        facts.Inconsistency(
+            what=f"The instruction at {hex(pc)} reads differently.",
+            sources={"native": ours, "nvdisasm": theirs},
+            resolution="nvdisasm's reading is shown; please report the difference, it is a bug in crashlab's tables.",
+        )
+        for pc, ours, theirs in disassembly.differences[:20]
+    )
 
 
 def _unread(disassembly: Disassembly) -> tuple[str, ...]:
@@ -158,6 +182,9 @@ def _unread(disassembly: Disassembly) -> tuple[str, ...]:
 
 
 def _without_exception(dump: CoreDump, codemap: CodeMap, disassembly: Disassembly) -> Examination:
+    from crashlab.postmortem.hang import read_hang
+    from crashlab.postmortem.instruction import instruction_at
+
     reading = read_hang(dump, codemap, disassembly.lines)
     if not reading.hang.groups:
         what = "No GPU exception, and no kernel was resident: the GPU was idle when the dump was taken"
@@ -183,7 +210,9 @@ def _without_exception(dump: CoreDump, codemap: CodeMap, disassembly: Disassembl
         function=function,
         pc=pc,
         pc_source="lane-pc",
-        instruction=instruction_at(lines, pc, reading.code) if pc is not None else None,
+        instruction=instruction_at(lines, pc, reading.code, decoded_by=disassembly.used)
+        if pc is not None
+        else None,
         source=source,
         module=None,
         where=reading.where,
@@ -191,8 +220,6 @@ def _without_exception(dump: CoreDump, codemap: CodeMap, disassembly: Disassembl
         does_not_mean=wording.HANG_CAVEATS,
         hang=reading.hang,
     )
-    from crashlab.postmortem.attribute import module_of
-
     fault = facts.Fault(
         None, pc, "lane-pc", reading.kernel, function, source, module_of(reading.code), reading.where
     )

@@ -29,7 +29,9 @@ def sentence(
 ) -> str:
     """Who accessed what, and what is wrong with it, as far as it could be judged."""
     verb = _VERBS.get(parsed.access or "", "accessed")
-    unit = f"{width} byte{'s' if width != 1 else ''}"
+    # A bulk copy's size is not in its text.
+    bulk = parsed.width_bytes is None and parsed.access == "copy"
+    unit = "a block of bytes" if bulk else f"{width} byte{'s' if width != 1 else ''}"
     if judgement is None:
         executed = [a for a in found if a.address is not None]
         low, high = min(a.address or 0 for a in executed), max(a.address or 0 for a in executed)
@@ -40,7 +42,7 @@ def sentence(
         )
     bad = [found[i] for i in sorted(judgement.bad)]
     subject = who(bad)
-    if judgement.kind.startswith("shared"):
+    if judgement.kind.startswith("shared") or judgement.kind == "no-such-block":
         return f"{subject} {verb} {unit} {judgement.sentence}"
     where = f"{_NOUNS.get(space, space)} address" if space != "local" else "local offset"
     text = f"{subject} {verb} {unit} at {where} {hex(bad[0].address or 0)}"
@@ -60,7 +62,8 @@ def who(accesses: Iterable[Access]) -> str:
     blocks = list(dict.fromkeys(a.block for a in listed))
     threads = [a.thread for a in listed if a.thread is not None and a.block == blocks[0]] if blocks else []
     if not threads:
-        return f"{len(listed)} threads"
+        one = "one thread" if len(listed) == 1 else f"one thread of each of {len(listed)} warps"
+        return f"{one} of block {blocks[0]}" if len(blocks) == 1 and blocks[0] is not None else one
     name = thread_range(threads)
     if len(blocks) == 1:
         return f"{name} of block {blocks[0]}" if blocks[0] is not None else name

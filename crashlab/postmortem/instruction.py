@@ -20,6 +20,7 @@ def instruction_at(
     *,
     before: int = BEFORE,
     after: int = AFTER,
+    decoded_by: str | None = None,
 ) -> facts.Instruction | None:
     """Text, classification and window of the instruction at ``pc``; None when it could not be read."""
     if not lines:
@@ -35,7 +36,7 @@ def instruction_at(
     try:
         parsed = parse(text)
     except CrashlabError:
-        return facts.Instruction(text, window=window)
+        return facts.Instruction(text, window=window, decoded_by=decoded_by)
     predicate = None
     if parsed.predicate is not None:
         predicate = f"!{parsed.predicate}" if parsed.predicate_negated else parsed.predicate
@@ -47,6 +48,7 @@ def instruction_at(
         space=parsed.space,
         width_bytes=parsed.width_bytes,
         window=window,
+        decoded_by=decoded_by,
     )
 
 

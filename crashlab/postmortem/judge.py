@@ -19,6 +19,7 @@ _NULL = 1 << 16
 _SMALL = 1 << 36
 _ADDRESS_BITS = 49
 """Virtual addresses of Pascal and later GPUs (CUDA C++ Programming Guide, unified memory)."""
+_LARGEST = 1 << 38
 _INDEX = 1 << 31
 _INDEX_BYTES = 16 * _INDEX
 """As far as a 32-bit index of elements of up to 16 bytes can reach."""
@@ -49,7 +50,7 @@ def misaligned(accesses: Sequence[Access], width: int) -> Judgement | None:
     return Judgement(
         bad,
         "misaligned",
-        f"the address is {shown} modulo {width}, and a {width}-byte access must be at a multiple of {width}",
+        f"the address is {shown} modulo {width}, and this access must be at a multiple of {width}",
     )
 
 
@@ -76,28 +77,48 @@ def shared(accesses: Sequence[Access], width: int, limit: int | None, *, reserve
     )
 
 
+def cluster_shared(
+    accesses: Sequence[Access], width: int, limit: int | None, ranks: Sequence[int], blocks: int
+) -> Judgement | None:
+    """Shared memory of the cluster: 16 MiB of window a block, the block's rank in the address."""
+    known = frozenset(i for i, a in enumerate(accesses) if a.address is not None)
+    strange = [rank for rank in ranks if rank >= blocks]
+    if strange:
+        text = f"in the shared window of rank {strange[0]}; the cluster has {blocks} block{'s' if blocks > 1 else ''}"
+        return Judgement(known, "no-such-block", text, blocks)
+    found = shared(accesses, width, limit, reserved=True)
+    if found is None:
+        return None
+    ranks_text = ", ".join(str(rank) for rank in ranks)
+    return found._replace(sentence=f"{found.sentence}, in the window of the cluster's rank {ranks_text}")
+
+
 def global_memory(
     dump: CoreDump, accesses: Sequence[Access], width: int, arguments: Sequence[PointerArgument]
 ) -> Judgement | None:
-    """Unmapped global addresses, against dumped memory, and by pages against the kernel's arguments."""
+    """Unmapped global addresses, against dumped memory where it is all there, else by pages and arguments.
+
+    A full dump leaves out memory that was mapped with cuMemMap: where an argument points into no
+    dumped range, being in none of them proves nothing.
+    """
     known = [i for i, a in enumerate(accesses) if a.address is not None]
-    if not known:
-        return None
     ranges = sorted((s.address, s.address + s.size) for s in dump.memory_ranges() if s.size)
-    if ranges:
-        return _against_ranges(accesses, known, width, ranges)
-    return _by_pages(accesses, known, arguments)
-
-
-def _against_ranges(
-    accesses: Sequence[Access], known: list[int], width: int, ranges: list[tuple[int, int]]
-) -> Judgement | None:
-    def inside(address: int) -> bool:
-        return any(start <= address and address + width <= end for start, end in ranges)
-
-    bad = [i for i in known if not inside(accesses[i].address or 0)]
-    if not bad:
+    outside = [i for i in known if not _inside(accesses[i].address or 0, width, ranges)]
+    if not outside:
         return None
+    impossible = describe_impossible(accesses[outside[0]].address or 0, arguments)
+    if impossible is not None:
+        return Judgement(frozenset(outside), *impossible)
+    if ranges and all(_inside(argument.value, 1, ranges) for argument in arguments):
+        return _against_ranges(accesses, outside, ranges)
+    return _by_pages(accesses, outside, arguments)
+
+
+def _inside(address: int, width: int, ranges: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= address and address + width <= end for start, end in ranges)
+
+
+def _against_ranges(accesses: Sequence[Access], bad: list[int], ranges: list[tuple[int, int]]) -> Judgement:
     address = accesses[bad[0]].address or 0
     below = [r for r in ranges if r[0] <= address]
     above = [r for r in ranges if r[0] > address]
@@ -143,19 +164,29 @@ def _by_pages(
     return Judgement(frozenset(bad), kind, sentence, None, by_exclusion, undecided)
 
 
-def describe_global(address: int, arguments: Sequence[PointerArgument]) -> tuple[str, str]:
-    """What an unmapped global address looks like: kind and sentence."""
+def describe_impossible(address: int, arguments: Sequence[PointerArgument]) -> tuple[str, str] | None:
+    """Kind and sentence for an address where no device memory can be; None for a plausible one."""
     if address < _NULL:
         return "null-page", f"{address:,} bytes from address 0: a null pointer plus a small offset"
-    if address < _SMALL:
-        return (
-            "small-integer",
-            "below 2^36, where no device memory is mapped: an integer used as a pointer, or a truncated one",
-        )
     if address >> _ADDRESS_BITS:
         return "not-canonical", (
             f"beyond the {_ADDRESS_BITS}-bit address space of the GPU: packed or overwritten data used as a pointer"
         )
+    # cuMemAddressReserve hands out low addresses too, but whole pages: an argument that is one is a buffer.
+    reserved = any(a.value % _PAGE == 0 and 0 <= address - a.value < _LARGEST for a in arguments)
+    if address < _SMALL and not reserved:
+        return (
+            "small-integer",
+            "below 2^36, where hardly any device memory is mapped: an integer used as a pointer, or a truncated one",
+        )
+    return None
+
+
+def describe_global(address: int, arguments: Sequence[PointerArgument]) -> tuple[str, str]:
+    """What an unmapped global address looks like: kind and sentence."""
+    impossible = describe_impossible(address, arguments)
+    if impossible is not None:
+        return impossible
     if not arguments:
         return "unmapped", "not mapped; the dump holds no argument to measure it against"
     nearest = min(arguments, key=lambda a: abs(address - a.value))

@@ -18,13 +18,16 @@ def judge_local(
     known = [i for i, a in enumerate(found) if a.address is not None]
     if not known:
         return None
+    above = [i for i in known if (found[i].address or 0) >= WINDOW]
+    if above:
+        past = (found[above[0]].address or 0) - WINDOW
+        text = (
+            f"{past:,} bytes past the top of the thread's local memory, which is a window of {WINDOW:,} bytes"
+        )
+        return Judgement(frozenset(above), "local-out-of-range", text, WINDOW)
     first = found[known[0]]
     depth = WINDOW - (first.address or 0)
-    text = (
-        f"{depth:,} bytes below the top of the thread's local memory"
-        if depth >= 0
-        else "above the thread's local memory"
-    )
+    text = f"{depth:,} bytes below the top of the thread's local memory"
     size = _local_size(dump, first)
     if size is not None:
         text += f", of which {size:,} bytes are allocated"

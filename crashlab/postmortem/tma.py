@@ -26,6 +26,14 @@ class Descriptor(NamedTuple):
     source: str
     problem: str | None
 
+    @property
+    def tensor(self) -> Hex | None:
+        """The tensor's global address, where encodings made by driver 580 keep it: the first 8 bytes."""
+        if self.data is None or self.problem is not None:
+            return None
+        value = int.from_bytes(self.data[:8], "little")
+        return Hex(value) if 1 << 32 <= value < 1 << 49 else None
+
 
 def descriptor_at(dump: CoreDump, codemap: CodeMap, grid: GridRow | None, address: int) -> Descriptor:
     """The descriptor at a generic address: in the launch's parameter bank or in dumped memory."""

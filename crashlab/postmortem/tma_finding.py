@@ -6,13 +6,11 @@ from collections.abc import Sequence
 
 from crashlab import facts
 from crashlab.gpucore.dump import CoreDump
+from crashlab.postmortem.accesses import Question, accesses
 from crashlab.postmortem.attribute import Attribution
 from crashlab.postmortem.codemap import CodeMap
-from crashlab.postmortem.evidence import faulting_lanes
-from crashlab.postmortem.lanefile import LaneFile, evaluate
 from crashlab.postmortem.tma import descriptor_at
 from crashlab.sass.line import SassLine
-from crashlab.sass.liveness import redefinition
 from crashlab.sass.operands import ParsedInstruction
 
 
@@ -29,16 +27,12 @@ def tma_address(
     report = attribution.group.warps[0]
     if report.warp is None:
         return facts.Address("not-recoverable", why="the faulting warp had exited"), {}
-    lane = faulting_lanes(dump, report.warp)[0]
-    values = LaneFile(dump, report.warp, lane)
-    survived = redefinition(lines, pc, lane.virtual_pc, expr.address_registers(), values)
-    if not survived.intact:
-        return facts.Address("not-recoverable", why=survived.reason, space="tma"), {}
-    address = evaluate(expr, values, wide=True)
-    if address is None:
-        return facts.Address(
-            "not-recoverable", why="its uniform registers are not in the dump", space="tma"
-        ), {}
+    read = accesses(dump, attribution.group.warps, Question(lines, pc, parsed, expr, True))
+    shown = next((a for a in read if a.address is not None), None)
+    if shown is None or shown.address is None:
+        why = next((a.why for a in read if a.why), "no lane executed it")
+        return facts.Address("not-recoverable", why=why, space="tma"), {}
+    address = shown.address
     found = descriptor_at(dump, codemap, report.grid, address)
     text = f"{parsed.opcode} took its tensor map from {found.address}, in {found.source}"
     if found.problem:
@@ -47,10 +41,11 @@ def tma_address(
         text += "; its content cannot be checked"
     else:
         text += "; its 128 bytes neither repeat nor are all zero, and more cannot be checked of an opaque descriptor"
+    if found.tensor is not None:
+        text += f"; as far as its undocumented encoding was seen, it names the tensor at {found.tensor}"
     if found.data is not None:
         text += f" (first bytes {found.data[:16].hex()}, last {found.data[-16:].hex()})"
     kind = "bad-descriptor" if found.problem else "descriptor"
-    fact = facts.Address(
-        "recovered", facts.Hex(address), space="tma", finding=text, kind=kind, why="the descriptor's address"
-    )
+    how = f"the descriptor's address; {shown.how}" if shown.how else "the descriptor's address"
+    fact = facts.Address("recovered", facts.Hex(address), space="tma", finding=text, kind=kind, why=how)
     return fact, {pc: f"tensor map at {found.address}"}

@@ -7,8 +7,11 @@ from typing import NamedTuple
 
 from crashlab.gpucore.dump import CoreDump
 from crashlab.gpucore.rows import LaneRow, WarpRow
+from crashlab.postmortem.lanefile import LaneFile, evaluate
 from crashlab.sass.line import SassLine
-from crashlab.sass.loops import find_spin_loop
+from crashlab.sass.liveness import redefinition
+from crashlab.sass.loops import SpinLoop, find_spin_loop
+from crashlab.sass.operands import parse
 
 _BARRIERS = ("BAR.SYNC", "BAR.RED", "B2R", "BAR.ARV")
 _CLUSTER = ("UCGABAR_WAIT", "CGABAR_WAIT", "UCGABAR_ARV")
@@ -42,14 +45,38 @@ def wait_state(dump: CoreDump, warp: WarpRow, lane: LaneRow, lines: Sequence[Sas
             return WaitState("waiting", f"at the cluster barrier {line.text} ({hex(line.pc)})")
         if line.pc != pc and opcode.startswith(_ENDS):
             break
+    if "ACQBULK" in (here, before):
+        return WaitState(
+            "waiting", "for the grid launched before it (ACQBULK: programmatic dependent launch)"
+        )
     loop = find_spin_loop(lines, pc)
     if loop is not None:
-        return WaitState("spinning", loop.sentence)
+        return WaitState("spinning", loop.sentence + _polled(dump, warp, lane, lines, loop))
     if here.startswith(_CONVERGENCE) or before.startswith(_CONVERGENCE):
         return WaitState("waiting", f"lanes of the warp wait for each other at {lines[at].text}")
     if before.startswith("NANOSLEEP") or here.startswith("NANOSLEEP"):
         return WaitState("waiting", "asleep in NANOSLEEP")
     return WaitState("running")
+
+
+def _polled(dump: CoreDump, warp: WarpRow, lane: LaneRow, lines: Sequence[SassLine], loop: SpinLoop) -> str:
+    """The address a spin loop looks at, and what stands there when memory was dumped; empty when unknown."""
+    if loop.polled_pc is None or loop.polled_text is None or not loop.registers:
+        return ""
+    parsed = parse(loop.polled_text)
+    if not parsed.addresses:
+        return ""
+    expr, values = parsed.addresses[0], LaneFile(dump, warp, lane)
+    if not redefinition(lines, loop.polled_pc, lane.virtual_pc, expr.address_registers(), values).intact:
+        return ""
+    shared = expr.space == "shared"
+    address = evaluate(expr, values, wide=not shared)
+    if address is None:
+        return ""
+    text = f"; it looks at {'shared offset ' if shared else ''}{hex(address)}"
+    width = parsed.width_bytes or 4
+    raw = None if shared else dump.read_memory(address, width)
+    return text + (f", which holds {hex(int.from_bytes(raw, 'little'))}" if raw else "")
 
 
 def _opcode(text: str) -> str:

@@ -12,7 +12,7 @@ from crashlab.postmortem.library import ModuleHints, attribute
 
 _SIBLINGS = 20
 _FEW = 20_000
-"""Listing the kernels of a module passes over its symbol table: not for the very large ones."""
+"""Counting and listing kernels passes over the symbol table: not for the very large ones."""
 _TELLING = (".debug_line", ".nv_debug_ptx_txt", ".note.nv.tkinfo")
 
 
@@ -32,8 +32,9 @@ def _hints(fault: facts.Fault, code: CodeHit | None) -> ModuleHints | None:
     sections: tuple[str, ...] = ()
     lines: bool | None = None
     with contextlib.suppress(MalformedCubin):
-        kernels = code.cubin.symbols.kernel_count()
-        siblings = tuple(k.mangled for k in islice(code.cubin.kernels(), _SIBLINGS)) if kernels < _FEW else ()
+        if code.cubin.symbols.count < _FEW:
+            kernels = code.cubin.symbols.kernel_count()
+            siblings = tuple(k.mangled for k in islice(code.cubin.kernels(), _SIBLINGS))
         sections = tuple(name for name in _TELLING if code.cubin.elf.find(name) is not None)
         lines = ".debug_line" in sections
     module = fault.module

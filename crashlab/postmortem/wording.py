@@ -79,7 +79,9 @@ def fault_headline(verdict: facts.Verdict) -> str:
     if verdict.kernel and verdict.function is None and verdict.pc is not None:
         return f"{name} at PC {verdict.pc}, which lies in no module: {who} jumped there"
     if verdict.pc is None:
-        return f"{name} in a warp of {who}; the faulting instruction was not recorded"
+        known = f" in a warp of {who}" if verdict.kernel else ""
+        missing = "the faulting instruction was" if verdict.kernel else "neither kernel nor instruction was"
+        return f"{name}{known}; {missing} not recorded"
     clause = address_clause(verdict.address)
     return f"{name} in {who}{place(verdict)}" + (f": {clause}" if clause else "")
 
@@ -95,11 +97,12 @@ def address_clause(address: facts.Address | None) -> str | None:
         return f"{past:,} bytes past {end}" if past >= 0 else f"across {end}"
     if address.kind == "misaligned" and width:
         return f"address {value} is {value % width} modulo {width}"
+    ended = "ended before, or was freed"
     return {
         "past-allocation": f"address {value} is past a dumped allocation",
         "before-allocation": f"address {value} is before a dumped allocation",
-        "at-argument": f"address {value} lies just past a buffer that was passed, or in one that was freed",
-        "past-argument": f"address {value} lies past every buffer that was passed",
+        "at-argument": f"address {value} lies at or behind a pointer that was passed; its buffer {ended}",
+        "past-argument": f"address {value} lies behind a pointer that was passed; its buffer {ended}",
         "overflow-distance": f"address {value} is more than 2 GiB past a buffer, as a 32-bit overflow gives",
         "before-argument": f"address {value} lies before the buffer that was passed",
         "far-from-arguments": f"address {value} is far from every pointer that was passed",
@@ -107,6 +110,8 @@ def address_clause(address: facts.Address | None) -> str | None:
         "small-integer": f"address {value}: an integer used as a pointer",
         "not-canonical": f"address {value} is no address at all",
         "bad-descriptor": "the tensor map it was given is corrupt",
+        "no-such-block": "it names a block that the cluster does not have",
+        "local-out-of-range": "past the top of the thread's local memory",
         "local-stack": "the thread's stack ran out",
         "corrupt-code-pointer": "a jump through a corrupt function pointer or return address",
     }.get(address.kind or "")

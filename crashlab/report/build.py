@@ -5,21 +5,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from crashlab import __version__, facts
 from crashlab.errors import UnreadableDump
 from crashlab.gpucore.dump import CoreDump
 from crashlab.postmortem.disassembly import Disassembly
 from crashlab.postmortem.examine import Examination, examine
-from crashlab.report.cases import combine
 from crashlab.report.clock import now
 from crashlab.report.jsonio import SCHEMA
 from crashlab.report.options import DEFAULTS, AnalyzeOptions
 from crashlab.report.witnesses import Witnesses
 
 _HASH_LIMIT = 4 << 20
-"""Inputs up to this many bytes are hashed; hashing a 100 GiB dump would cost minutes."""
+"""Inputs up to this many bytes are hashed, but for --fast; hashing a 100 GiB dump would cost minutes."""
 
 
 def analyze_dump(path: str | os.PathLike[str], options: AnalyzeOptions = DEFAULTS) -> facts.Report:
@@ -35,18 +33,14 @@ def analyze_dump(path: str | os.PathLike[str], options: AnalyzeOptions = DEFAULT
     except UnreadableDump as error:
         return _unreadable(path, error, witnesses)
     witnesses.start_debugger(path, dump)
-    disassembly = Disassembly(nvdisasm=not options.fast, tool_path=options.nvdisasm)
+    disassembly = Disassembly(sass_by=options.sass_by, external=not options.fast, tool_path=options.nvdisasm)
     try:
         examination = examine(dump, disassembly)
     finally:
         disassembly.close()
     native = facts.ReaderStatus("ok", round((time.perf_counter() - started) * 1000, 2), __version__)
-    readers = {"native": native}
-    if disassembly.missing and not disassembly.used:
-        readers["disassembler"] = facts.ReaderStatus(
-            "skipped" if options.fast else "missing", detail=disassembly.missing
-        )
-    report = _report(_input(path, dump), examination, readers, dump)
+    readers = {"native": native, **_sass_reader(disassembly, options)}
+    report = _report(_input(path, dump, hashed=not options.fast), examination, readers, dump)
     return witnesses.join(report)
 
 
@@ -56,7 +50,19 @@ def analyze(paths: Sequence[str | os.PathLike[str]], options: AnalyzeOptions = D
     Of several, the first real exception is the candidate origin and gives the verdict.
     """
     reports = [analyze_dump(path, options) for path in paths]
-    return reports[0] if len(reports) == 1 else combine(reports)
+    if len(reports) == 1:
+        return reports[0]
+    from crashlab.report.cases import combine
+
+    return combine(reports)
+
+
+def _sass_reader(disassembly: Disassembly, options: AnalyzeOptions) -> dict[str, facts.ReaderStatus]:
+    if disassembly.used is not None:
+        return {"sass": facts.ReaderStatus("ok", detail=disassembly.used)}
+    if disassembly.missing is None:
+        return {}
+    return {"sass": facts.ReaderStatus("skipped" if options.fast else "missing", detail=disassembly.missing)}
 
 
 def _report(
@@ -98,22 +104,24 @@ def _environment(dump: CoreDump) -> dict[str, facts.EnvFact]:
     return out
 
 
-def _input(path: str | os.PathLike[str], dump: CoreDump | None) -> facts.Input:
+def _input(path: str | os.PathLike[str], dump: CoreDump | None, *, hashed: bool) -> facts.Input:
     name = os.path.basename(os.fspath(path))
     try:
         size = os.stat(path).st_size
     except (OSError, ValueError):
         return facts.Input(name)
-    return facts.Input(name, _sha256(path, size), size, True if dump is not None else None)
+    complete = True if dump is not None else None
+    return facts.Input(name, _sha256(path, size) if hashed else None, size, complete)
 
 
 def _sha256(path: str | os.PathLike[str], size: int) -> str | None:
-    if not 0 < size <= _HASH_LIMIT or not Path(path).is_file():
+    if not 0 < size <= _HASH_LIMIT or not os.path.isfile(path):
         return None
     import hashlib
 
     try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read(_HASH_LIMIT)).hexdigest()
     except OSError:
         return None
 
@@ -130,7 +138,7 @@ def _unreadable(path: str | os.PathLike[str], error: UnreadableDump, witnesses: 
         schema=SCHEMA,
         tool=facts.Tool("crashlab", __version__),
         created=now(),
-        inputs=(_input(path, None)._replace(complete=complete),),
+        inputs=(_input(path, None, hashed=True)._replace(complete=complete),),
         verdict=verdict,
         readers={"native": facts.ReaderStatus("failed", detail=str(error))},
         provenance=(error.hint,) if error.hint else (),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,7 +107,8 @@ def _collect(
     timeline: Timeline | None, left: list[Left],
 ) -> Iterator[Entry]:  # fmt: skip
     before = dict(redactor.counts)
-    yield from _forms(redactor.report(report), timeline, lambda: _since(before, redactor))
+    clean = redactor.copy(timeline) if timeline is not None else None
+    yield from _forms(redactor.report(report), clean, lambda: _since(before, redactor))
     for item in found:
         name = redactor.text(item.name)
         if item.kind is None:
@@ -120,7 +121,9 @@ def _collect(
             yield from _pieces(f"raw/{name}", iter([data]), before, redactor)
 
 
-def _forms(report: facts.Report, timeline: Timeline | None, counted: Any) -> Iterator[Entry]:
+def _forms(
+    report: facts.Report, timeline: Timeline | None, counted: Callable[[], dict[str, int]]
+) -> Iterator[Entry]:
     """The report in all forms."""
     forms = {
         "report.json": jsonio.dumps(report),

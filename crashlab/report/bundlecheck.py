@@ -6,6 +6,7 @@ import hashlib
 import json
 import zipfile
 import zlib
+from html import unescape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +15,8 @@ from crashlab.report.bundle import SCHEMA
 from crashlab.report.redact import leftovers
 
 _FILES, _SIZE = 5000, 64 << 20
-_TEXT = (".txt", ".json", ".jsonl", ".md", ".xml", ".log", ".out", ".err", ".prom")
+_TEXT = (".txt", ".json", ".jsonl", ".md", ".xml", ".html", ".log", ".out", ".err", ".prom")
+_MARKUP = (".xml", ".html")
 _HINT = "Give the first part of a bundle that 'crashlab bundle' wrote."
 
 
@@ -98,5 +100,6 @@ def _item(name: str, part: Path, data: bytes, listed: dict[str, Any] | None) -> 
     suspicious = {}
     stem = name[:-4] if name[-4:-3] == "." and name[-3:].isdigit() else name
     if stem.endswith(_TEXT) and name not in ("manifest.json", "README.txt"):
-        suspicious = leftovers(data.decode("utf-8", "replace"))
+        text = data.decode("utf-8", "replace")
+        suspicious = leftovers(unescape(text) if stem.endswith(_MARKUP) else text)
     return Item(name, part.name, len(data), taken, whole, suspicious)

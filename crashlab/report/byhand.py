@@ -6,30 +6,17 @@ import shlex
 from collections.abc import Sequence
 
 from crashlab import facts
+from crashlab.debugger.commands import by_hand
 
 
 def with_commands(report: facts.Report, cores: Sequence[str]) -> facts.Report:
-    """The report with ``commands`` for its first dump: the verdict's PC in cuda-gdb, the code in nvdisasm."""
+    """The report with ``commands`` for its first dump: the PC in cuda-gdb, the code in nvdisasm, the registers."""
     if not cores:
         return report
-    core = shlex.quote(cores[0])
-    verdict = report.verdict
-    gdb = f"cuda-gdb -nx -batch -ex 'target cudacore {_in_gdb(cores[0])}'"
-    out = [f"{gdb} -ex 'info cuda kernels' -ex 'print $errorpc' -ex 'x/6i $errorpc' -ex 'info cuda lanes'"]
-    if verdict.pc is not None:
-        out.append(
-            f"{gdb} -ex 'info symbol {verdict.pc}' -ex 'info line *{verdict.pc}' -ex 'x/6i {verdict.pc}'"
-        )
-    if verdict.function is not None and verdict.function.mangled and verdict.module is not None:
+    verdict, core = report.verdict, shlex.quote(cores[0])
+    out = [*by_hand(cores[0], verdict.pc)]
+    if verdict.module is not None and verdict.module.index is not None:
         out.append(f"crashlab inspect {core} cubin --module {verdict.module.index} -o module.cubin")
-        name = shlex.quote(f".text.{verdict.function.mangled}") if verdict.kernel is None else None
-        kernel = verdict.kernel.mangled if verdict.kernel and verdict.kernel.mangled else None
-        section = name or shlex.quote(f".text.{kernel}")
-        out.append(f"nvdisasm -c module.cubin | grep -n -A40 -F {section}")
+        out.append("nvdisasm -c module.cubin")
     out.append(f"crashlab inspect {core} registers --faulting")
     return report._replace(commands=tuple(out))
-
-
-def _in_gdb(path: str) -> str:
-    """A path inside a single-quoted gdb command."""
-    return path.replace("'", "'\\''")

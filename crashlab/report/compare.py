@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from crashlab import facts
+from crashlab.postmortem.wording import file_line
 from crashlab.report.safe import one_line
 
 
@@ -70,6 +71,7 @@ def _facts(a: facts.Verdict, b: facts.Verdict) -> Iterator[tuple[str, object, ob
         a.instruction.text if a.instruction else None,
         b.instruction.text if b.instruction else None,
     )
+    yield "source line", file_line(a.source), file_line(b.source)
     yield "access", _access(a), _access(b)
     yield "address pattern", _pattern(a.address), _pattern(b.address)
     yield "library", a.library.name if a.library else None, b.library.name if b.library else None
@@ -131,6 +133,11 @@ def _judge(
         return "cannot-tell", (
             "The coarse keys are equal, but the addresses went wrong in different ways: "
             f"{by['address pattern'].first} against {by['address pattern'].second}.",
+        )
+    if all(by[what].same for what in ("kernel", "exception", "address pattern", "source line")):
+        return "probably-same", (
+            "Kernel, exception, source line and the way the address went wrong are the same; the code was compiled "
+            "differently.",
         )
     if by["kernel"].same and by["exception"].same:
         return "cannot-tell", (

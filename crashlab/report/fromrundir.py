@@ -9,6 +9,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import BinaryIO
 
 from crashlab import facts
 from crashlab.report import build
@@ -17,10 +18,14 @@ from crashlab.report.options import DEFAULTS, AnalyzeOptions
 from crashlab.report.runfacts import environment_of, run_of, suspect_attempt, xids_of
 from crashlab.report.runverdict import settle
 from crashlab.rundir import layout
-from crashlab.rundir.output import merged_lines, missing
+from crashlab.rundir.output import merged_blocks, missing
 from crashlab.rundir.reader import RunFolder, open_run
 
-_MERGED_LIMIT = 1 << 30
+_HEAD, _TAIL = 4 << 20, 12 << 20
+"""How much of a long output is read again: its beginning (configuration) and its end (what happened).
+Reading 200 MB closely would take minutes."""
+_TELLING = (b"coredump: ", b"CUDA error", b"cudaError", b"NVRM: Xid", b"EngineDeadError")
+"""Lines between that are read all the same."""
 
 
 def analyze_rundir(
@@ -36,7 +41,7 @@ def analyze_rundir(
     dumps, notes = dumps_of(run, chosen)
     environment = {**environment_of(run, chosen, dumps), **(options.environment or {})}
     kernel_log = run.file(layout.KERNEL_LOG)
-    with _output(run, chosen) as logs:
+    with _output(run, chosen, notes) as logs:
         options = options._replace(
             logs=(*options.logs, *logs),
             dmesg=(*options.dmesg, *((kernel_log,) if os.path.isfile(kernel_log) else ())),
@@ -101,25 +106,40 @@ def _inside(run: RunFolder, path: str) -> str:
 
 
 @contextmanager
-def _output(run: RunFolder, attempt: int) -> Iterator[tuple[str, ...]]:
+def _output(run: RunFolder, attempt: int, notes: list[str]) -> Iterator[tuple[str, ...]]:
     """The attempt's output as one log file in the order of its lines; gone afterwards.
 
-    In a run directory that may be read-only nothing is written. Without room for the copy, stdout and
-    stderr are read one after the other.
+    Nothing is written into the run directory, which may be read-only.
     """
-    segments = [s for s in run.segments if s.attempt == attempt and s.bytes]
-    if not segments:
+    total = sum(s.bytes for s in run.segments if s.attempt == attempt)
+    if not total:
         yield ()
-        return
-    plain = tuple(s.path for s in segments)
-    if len({s.stream for s in segments}) == 1 or sum(s.bytes for s in segments) > _MERGED_LIMIT:
-        yield plain
         return
     with tempfile.TemporaryDirectory(prefix="crashlab-") as folder:
         path = os.path.join(folder, "output.log")
         try:
             with open(path, "wb") as file:
-                file.writelines(merged_lines(run, attempt))
-        except OSError:
-            path = ""
-        yield (path,) if path else plain
+                skipped = _write_excerpt(file, merged_blocks(run, attempt), total)
+        except OSError as error:
+            notes.append(f"The output could not be read again: {error.strerror}.")
+            yield ()
+            return
+        if skipped:
+            notes.append(f"{skipped:,} bytes in the middle of the output were not searched.")
+        yield (path,)
+
+
+def _write_excerpt(file: BinaryIO, blocks: Iterator[bytes], total: int) -> int:
+    """The beginning and the end, and telling lines between; how many bytes were left out."""
+    at = skipped = 0
+    for block in blocks:
+        at += len(block)
+        if _HEAD < at <= total - _TAIL:
+            kept = []
+            if any(word in block for word in _TELLING):
+                kept = [line for line in block.split(b"\n") if any(word in line for word in _TELLING)]
+            file.writelines(line + b"\n" for line in kept)
+            skipped += len(block) - sum(len(line) + 1 for line in kept)
+        else:
+            file.write(block)
+    return skipped

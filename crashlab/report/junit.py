@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from xml.sax.saxutils import escape, quoteattr
+from html import escape
 
 from crashlab import facts
 from crashlab.report import text
@@ -28,7 +28,7 @@ def render(report: facts.Report) -> str:
             tag = "failure" if kind in _FAILED else "error"
             body = text.render(report) if number == 0 else one_line(headline)
             lines.append(f"    <{tag} type={_attribute(kind)} message={_attribute(headline)}>")
-            lines += [escape(one_line(line)) for line in body.splitlines()]
+            lines += [escape(one_line(line), quote=False) for line in body.splitlines()]
             lines.append(f"    </{tag}>")
         lines.append("  </testcase>")
     lines.append("</testsuite>")
@@ -47,4 +47,4 @@ def _cases(report: facts.Report) -> Iterator[tuple[str, str, str]]:
 
 
 def _attribute(value: str) -> str:
-    return quoteattr(one_line(value))
+    return f'"{escape(one_line(value))}"'

@@ -12,18 +12,20 @@ class AnalyzeOptions(NamedTuple):
     """Options of :func:`crashlab.analyze`.
 
     ``fast`` starts no external process at all. ``debugger`` is auto, always, never or a path;
-    ``debugger_timeout`` is in seconds. ``logs`` and ``dmesg`` are paths of text evidence;
-    ``environment`` are facts about the machine that had the crash.
+    ``debugger_timeout`` is in seconds. ``sass_by`` is auto, native, nvdisasm or both. ``logs`` and
+    ``dmesg`` are paths of text evidence; ``environment`` are facts about the machine that had the crash.
     """
 
     fast: bool = False
     debugger: str = "auto"
     debugger_timeout: float = 60.0
     nvdisasm: str | None = None
+    sass_by: str = "auto"
     logs: tuple[str, ...] = ()
     dmesg: tuple[str, ...] = ()
     transcript: str | None = None
     environment: Mapping[str, EnvFact] | None = None
 
 
+SASS_BY = ("auto", "native", "nvdisasm", "both")
 DEFAULTS = AnalyzeOptions()

@@ -34,7 +34,6 @@ _KNOWN_LIMIT = 400
 _RUN = re.compile(rb"[\x20-\x7e]{5,}")
 _RUNS_AT_ONCE = 1 << 20
 _SURE_MAIL = re.compile(r"[\w.+-]{2,}@[A-Za-z0-9-]{2,}(?:\.[A-Za-z0-9-]{2,}){0,6}\.[A-Za-z]{2,10}$")
-_VERSION = re.compile(r"^v?\d+(?:\.\d+){1,4}(?:[+.-]?[A-Za-z0-9.]{1,40})?$")
 _SECRET_FLAG = re.compile(r"(?i)^--?[\w-]{0,60}(?:key|token|secret|password|passwd|credential)$")
 
 
@@ -104,47 +103,60 @@ class Redactor:
         for span in sorted(found):
             if span.end <= at or _OWN.match(text, span.start):
                 continue
-            out += [text[at : span.start], self._placeholder(rule, span.value) if rule else _PROMPT]
+            out += [
+                text[at : span.start],
+                self._placeholder(rule.placeholder, span.value) if rule else _PROMPT,
+            ]
             at = span.end
             self.counts[name] = self.counts.get(name, 0) + 1
         return "".join((*out, text[at:])) if out else text
 
-    def _placeholder(self, rule: Rule, value: str) -> str:
-        if "#" not in rule.placeholder:
-            return rule.placeholder
-        key = (rule.placeholder, value.lower())
-        number = self._numbers.setdefault(
-            key, 1 + sum(1 for kind, _ in self._numbers if kind == rule.placeholder)
-        )
-        return rule.placeholder.replace("#", str(number))
+    def _placeholder(self, pattern: str, value: str) -> str:
+        """``<ip-#>`` with this value's own number; patterns without ``#`` as they are."""
+        if "#" not in pattern:
+            return pattern
+        taken = sum(1 for kind, _ in self._numbers if kind == pattern)
+        return pattern.replace("#", str(self._numbers.setdefault((pattern, value.lower()), taken + 1)))
 
     def _name(self, match: re.Match[str]) -> str:
         user = match.group() in self._users
         self.counts["user" if user else "host"] = self.counts.get("user" if user else "host", 0) + 1
-        if user:
-            return "<user>"
-        return self._placeholder(Rule("host", "<host-#>", iter), match.group())  # type: ignore[arg-type]
+        return "<user>" if user else self._placeholder("<host-#>", match.group())
 
     # --- structures ----------------------------------------------------------------------------
 
     def report(self, report: facts.Report) -> facts.Report:
         """A redacted copy of a report; types, numbers and names of kernels stay."""
-        copy: facts.Report = self._walk(report)
-        return copy
+        return self.copy(report)
+
+    def copy(self, value: T) -> T:
+        """A redacted copy of any named tuple."""
+        found: T = self._walk(value)
+        return found
 
     def _walk(self, value: Any) -> Any:
         if isinstance(value, str):
-            return value if _VERSION.match(value) else self.text(value)
+            return self.text(value)
         if isinstance(value, (facts.Hex, facts.Dim3)) or value is None:
             return value
         fields = getattr(value, "_fields", None)
         if fields is not None:
             return type(value)(**{name: self._walk(getattr(value, name)) for name in fields})
         if isinstance(value, Mapping):
-            return {self.text(str(key)): self._walk(item) for key, item in value.items()}
+            return {self.text(str(key)): self._named(str(key), item) for key, item in value.items()}
         if isinstance(value, tuple):
             return self._arguments(value)
         return value
+
+    def _named(self, key: str, item: Any) -> Any:
+        """A value judged with its name before it: ``cudnn=9.19.0.56`` is a version, ``host_ip=…`` an address."""
+        if isinstance(item, facts.EnvFact):
+            return facts.EnvFact(self._named(key, item.value), self.text(item.source))
+        if not isinstance(item, str):
+            return self._walk(item)
+        lead = f"{key}="
+        whole = self.text(lead + item)
+        return whole[len(lead) :] if whole.startswith(lead) else self.text(item)
 
     def _arguments(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """A tuple; of an argument list also the value that follows a flag such as ``--api-key``."""

@@ -41,7 +41,7 @@ _FLAG = re.compile(
 )
 _BEARER = re.compile(
     r"(?i)\b(?:(?:proxy-)?authorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:[a-z]{1,20}\s+)?|bearer\s+|basic\s+(?=[A-Za-z0-9+/]{12}))"
-    r"([A-Za-z0-9._~+/=-]{6,4000})"
+    r"((?!(?:bearer|basic|token|digest)\b)[A-Za-z0-9._~+/=-]{6,4000})"
 )
 _COOKIE = re.compile(r"(?i)\b(?:set-)?cookie[\"']?\s{0,3}[:=]\s{0,3}([^\r\n]{1,4000})")
 _SHAPED = re.compile(
@@ -65,7 +65,11 @@ _ROOT = re.compile(r"(?<![\w/])/(root)(?=[/\s:\"']|$)")
 _IP4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.]*\d)")
 _IP6 = re.compile(r"(?<![\w:.])(?=[0-9A-Fa-f:]{0,39}[0-9])[0-9A-Fa-f:]{2,39}(?![\w:])")
 _VERSION_BEFORE = re.compile(
-    r"(?i)(?:version|cudnn|cublas\w*|cuda\w*|nccl|torch|vllm|driver|flashinfer|nvidia[\w-]*|release|[=<>~!]=|-|==?v?)[\"'\s:=(v]{0,6}$"
+    r"(?i)(?:(?:version|cudnn|cublas|cuda|nccl|torch|vllm|driver|flashinfer|nvidia|release)[\w.-]{0,30}|[=<>~!]=)"
+    r"[\"'\s:=(v]{0,6}$"
+)
+_PRIVATE_NET = re.compile(
+    r"(?:10|127|192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01])|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7]))\."
 )
 _MAC = re.compile(r"(?<![\w:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![\w:])")
 _DEVICE_ID = re.compile(
@@ -127,12 +131,13 @@ def _named(text: str) -> Iterator[Span]:
 
 
 def _ip4(text: str) -> Iterator[Span]:
-    """IPv4 addresses; four numbers that stand behind a product's name are a version."""
+    """IPv4 addresses; four numbers behind a product's name are a version, unless they lie in a private network."""
     for match in _IP4.finditer(text):
         value = match.group()
         if value in _HARMLESS_IP or any(int(part) > 255 for part in value.split(".")):
             continue
-        if not _VERSION_BEFORE.search(text[max(0, match.start() - 40) : match.start()]):
+        before = text[max(0, match.start() - 40) : match.start()]
+        if _PRIVATE_NET.match(value) or not _VERSION_BEFORE.search(before):
             yield Span(match.start(), match.end(), value)
 
 

@@ -232,14 +232,17 @@ def _blame(report: facts.Report) -> Iterator[str]:
 
 
 def _signature(report: facts.Report) -> Iterator[str]:
-    best = next((s for s in report.signatures if s.status != "contradicted"), None)
-    if best is None:
-        return
-    yield from _row(
-        "known bug", f"consistent with {best.id} ({best.status}, score {best.score:.2f}): {best.title}"
-    )
-    for fix in best.fix[:2]:
-        yield from _row("fix", fix)
+    open_ones = [s for s in report.signatures if s.status != "contradicted"]
+    best = next((s for s in open_ones if s.kind in ("cause", None)), None)
+    if best is not None:
+        yield from _row(
+            "known bug", f"consistent with {best.id} ({best.status}, score {best.score:.2f}): {best.title}"
+        )
+        for fix in best.fix[:2]:
+            yield from _row("fix", fix)
+    reading = next((s for s in open_ones if s.reads_as and s.status == "match"), None)
+    if reading is not None:
+        yield from _row("reading", f"{reading.id}: {reading.reads_as}")
 
 
 def _inconsistencies(report: facts.Report) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from typing import TYPE_CHECKING
 
 from crashlab import facts
@@ -11,6 +10,8 @@ from crashlab.gpucore.dump import CoreDump
 from crashlab.report.options import AnalyzeOptions
 
 if TYPE_CHECKING:
+    import threading
+
     from crashlab.debugger.session import SessionResult
     from crashlab.report.textevidence import TextEvidence
 
@@ -30,6 +31,8 @@ class Witnesses:
         options = self._options
         if options.fast or options.debugger == "never":
             return
+        import threading
+
         from crashlab.debugger import candidates
 
         option = None if options.debugger in ("auto", "always") else options.debugger
@@ -102,6 +105,7 @@ class Witnesses:
 
     def _with_catalogue(self, report: facts.Report) -> facts.Report:
         """Environment facts by their rank, known failures, keys."""
+        from crashlab.signatures.catalogue import packed
         from crashlab.signatures.environment import derive
         from crashlab.signatures.key import keys
         from crashlab.signatures.match import match
@@ -113,8 +117,10 @@ class Witnesses:
         report = report._replace(environment=derive(environment))
         lines = self.text.notable if self.text is not None else ()
         if report.verdict.kind not in ("unreadable", "no-fault") or lines:
+            # Packages that bring entries of their own are searched for only when there is time for it.
+            entries = packed(plugins=not self._options.fast)
             report = report._replace(
-                signatures=match(report, env=report.environment, log=lines, run=report.run)
+                signatures=match(report, env=report.environment, log=lines, run=report.run, entries=entries)
             )
         return report._replace(signature_key=keys(report.verdict))
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from crashlab.sass.flow import Flow
 
 _MOST_BRANCHES = 24
+_PREDICATES = tuple(f"{prefix}{number}" for prefix in ("P", "UP") for number in range(7))
 
 
 def bypass(flow: Flow, fault: int, end: int, values: Mapping[str, int | None]) -> int | None:
@@ -17,11 +18,18 @@ def bypass(flow: Flow, fault: int, end: int, values: Mapping[str, int | None]) -
     """
     if end == fault:
         return None
+    key = (fault, end, *(values.get(name) for name in _PREDICATES))
+    if key not in flow.bypasses:
+        flow.bypasses[key] = _search(flow, fault, end, values)
+    return flow.bypasses[key]
+
+
+def _search(flow: Flow, fault: int, end: int, values: Mapping[str, int | None]) -> int | None:
     seen, todo, entry, asked = {end}, [end], None, 0
     while todo and entry is None:
         here = todo.pop()
         before = flow.predecessors(here)
-        if not before:
+        if not before or here == 0:  # a function may begin with a loop's head
             entry = here
         for came_from in before:
             if came_from == fault or came_from in seen:

@@ -133,7 +133,7 @@ def _illegal_words(err: str, code: bytes, base: int) -> set[int]:
     if "Illegal instruction" not in err:
         return set()
     count = len(code) // INSTRUCTION_BYTES
-    bad = {(address - start) // INSTRUCTION_BYTES for start in (0, base) for address in _addresses(err)}
+    bad = {(address - base) // INSTRUCTION_BYTES for address in _addresses(err)}
     zero = bytes(INSTRUCTION_BYTES)
     bad |= {i for i in range(count) if _word(code, i) == zero}
     return {i for i in bad if 0 <= i < count}

@@ -84,28 +84,13 @@ def _shape(row: opcodes.Row, opcode: str, modifiers: Modifiers, operands: Sequen
     present = frozenset(modifiers)
     names, defined, used = next(entry for entry in row.widths if entry[0] <= present)
     sized_by_memory = "m" in defined + used
-    if (
-        not sized_by_memory
-        and row.access is None
-        and (present & opcodes.SIZING) - names
-        and not _mentions(row)
-    ):
-        return None
-    if not sized_by_memory and row.access is None and not (present & opcodes.SIZING) <= _mentioned(row):
-        return None
+    if not sized_by_memory and row.access is None and (present & opcodes.SIZING) - names:
+        return None  # a wider form that the row does not have
     size = access_bytes(modifiers) if sized_by_memory else 4
     if size is None or (size == 32 and "ENL2" not in modifiers):
         return None
     data = registers_for(size) if size < 32 else 4  # .ENL2.256: two operands of 128 bits
     return Shape(destinations, _widths(operands, destinations or 0, defined, used, data))
-
-
-def _mentions(row: opcodes.Row) -> bool:
-    return bool(_mentioned(row))
-
-
-def _mentioned(row: opcodes.Row) -> frozenset[str]:
-    return frozenset[str]().union(*(names for names, _, _ in row.widths))
 
 
 def _destinations(rule: str | None, operands: Sequence[Operand]) -> int | None:

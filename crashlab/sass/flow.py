@@ -16,7 +16,7 @@ from crashlab.sass.line import SassLine
 from crashlab.sass.operands import ParsedInstruction, parse
 
 if TYPE_CHECKING:
-    from crashlab.sass.liveness import Path
+    from crashlab.sass.path import Path
 
 _CONTROL = re.compile(
     r"(?P<guard>@!?U?P\d )?(?P<opcode>BRA|BRX|BRXU|JMP|JMX|JMXU|CALL|RET|EXIT|KILL|BSSY|BSYNC|WARPSYNC|ILLEGAL)\b"
@@ -42,6 +42,7 @@ class Flow:
     def __init__(self, lines: Sequence[SassLine]) -> None:
         self.lines = lines
         self.paths: dict[tuple[int, int], Path] = {}
+        self.bypasses: dict[tuple[int | None, ...], int | None] = {}
         self.index = {line.pc: i for i, line in enumerate(lines)}
         self.edges: dict[int, Edge] = {}
         self.calls: dict[int, int | None] = {}

@@ -15,6 +15,7 @@ from crashlab.sass.bypass import bypass
 from crashlab.sass.flow import Flow, flow_of
 from crashlab.sass.line import SassLine
 from crashlab.sass.operands import ParsedInstruction
+from crashlab.sass.path import Path, path_between, waits_for_result
 
 
 class LivenessResult(NamedTuple):
@@ -69,47 +70,13 @@ def redefinition(
     return _judge(flow, path_between(flow, start, end), wanted, values or {})
 
 
-def path_between(flow: Flow, start: int, end: int) -> Path:
-    """What a lane can have executed after the fault at index ``start`` and before index ``end``.
-
-    Kept with the flow: thousands of lanes stand at a handful of PCs.
-    """
-    found = flow.paths.get((start, end))
-    if found is None:
-        found = flow.paths[start, end] = Path(flow, start, end, start if waits_for_result(flow, start) else None)
-    return found
-
-
-def waits_for_result(flow: Flow, at: int) -> bool:
-    """The instruction writes registers: it cannot be issued again before its result has come."""
-    return any(name.startswith(("R", "UR")) for name in flow.defines(at) or ())
-
-
-class Path:
-    """Instructions that can have been executed after the fault and before the lane's PC."""
-
-    def __init__(self, flow: Flow, start: int, end: int, blocked: int | None) -> None:
-        self.start, self.end = start, end
-        ahead = flow.forward(flow.successors(start), blocked)
-        behind = flow.backward(flow.predecessors(end), blocked)
-        self.reached = end in ahead or end == start
-        self.on = ahead & behind
-        between = range(start + 1, end)
-        falls = all(after in flow.successors(after - 1) for after in range(start + 1, end + 1))
-        # For end == start nothing has been executed: as straight as can be.
-        self.straight = frozenset(between) if falls and end >= start else None
-        self.unknown = next((at for at in sorted(ahead) if flow.is_unknown(at) and at not in between), None)
-        if self.straight is not None:
-            self.unknown = next((at for at in between if flow.is_unknown(at)), self.unknown)
-
-
 def _judge(
     flow: Flow, path: Path, wanted: frozenset[str], values: Mapping[str, int | None]
 ) -> LivenessResult:
     if not path.reached:
         reason = f"no path within the function leads from the fault to the lane's PC {_pc(flow, path.end)}"
         return LivenessResult(False, "unreachable", reason)
-    killers = [at for at in sorted(path.on) if _kills(flow, at, wanted, path, values)]
+    killers = [at for at in path.writers(wanted) if _was_executed(flow, at, path, values)]
     near = [at for at in killers if path.straight is not None and at in path.straight]
     first = next(iter(near or killers), None)
     if first is not None and (near or path.straight is None):
@@ -134,17 +101,12 @@ def _judge(
     return LivenessResult(True, "intact", straight=path.straight is not None)
 
 
-def _kills(flow: Flow, at: int, wanted: frozenset[str], path: Path, values: Mapping[str, int | None]) -> bool:
-    defines = flow.defines(at)
-    if defines is None:
-        return True
-    if not wanted & set(defines):
-        return False
+def _was_executed(flow: Flow, at: int, path: Path, values: Mapping[str, int | None]) -> bool:
     parsed = flow.parsed(at)
-    return parsed is None or not _was_off(flow, parsed, path, values)
+    return parsed is None or not _was_off(parsed, path, values)
 
 
-def _was_off(flow: Flow, parsed: ParsedInstruction, path: Path, values: Mapping[str, int | None]) -> bool:
+def _was_off(parsed: ParsedInstruction, path: Path, values: Mapping[str, int | None]) -> bool:
     """The guard is off in the dump, and nothing on any path has changed it since."""
     if parsed.predicate is None:
         return False
@@ -153,9 +115,7 @@ def _was_off(flow: Flow, parsed: ParsedInstruction, path: Path, values: Mapping[
     value = values.get(parsed.predicate)
     if value is None or bool(value) != parsed.predicate_negated:
         return False
-    return all(
-        (defines := flow.defines(at)) is not None and parsed.predicate not in defines for at in path.on
-    )
+    return path.written is not None and parsed.predicate not in path.written
 
 
 def _destroyed(flow: Flow, at: int, wanted: frozenset[str]) -> LivenessResult:

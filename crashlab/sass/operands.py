@@ -55,7 +55,7 @@ class ParsedInstruction(NamedTuple):
 
     def target(self) -> int | None:
         """The absolute PC that a branch names, None for computed and unresolved targets."""
-        if self.access not in ("branch", "call") and self.opcode not in ("BSSY", "WARPSYNC"):
+        if self.opcode not in ("BRA", "JMP", "CALL", "BSSY", "WARPSYNC"):
             return None
         last = self.operands[-1] if self.operands else None
         return last.value if last is not None and last.kind == "integer" else None

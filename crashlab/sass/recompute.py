@@ -13,7 +13,7 @@ from crashlab.sass.bypass import bypass
 from crashlab.sass.evaluate import evaluate
 from crashlab.sass.flow import Flow, flow_of
 from crashlab.sass.line import SassLine
-from crashlab.sass.liveness import Path, path_between, waits_for_result
+from crashlab.sass.path import Path, path_between, waits_for_result
 from crashlab.sass.regions import untouching_region
 
 _MOST_STEPS = 64
@@ -114,6 +114,7 @@ class _Work:
         if definition is None:
             if self._survives(name, before):
                 return self._given(name)
+            self.lost = self.lost or f"{name} was overwritten and its origin is not in sight"
             return None
         if definition < 0:
             return None
@@ -137,7 +138,6 @@ class _Work:
     def _survives(self, name: str, since: int) -> bool:
         """Nothing from index ``since`` to the lane's PC writes the register."""
         if self.all_killed or name in self.killed:
-            self.lost = self.lost or f"{name} was overwritten and its origin is not in sight"
             return False
         for at in range(since, self.until):
             defines = self.flow.defines(at)

@@ -11,23 +11,16 @@ from collections.abc import Sequence
 from crashlab.sass.operand import Operand
 from crashlab.sass.shape import Modifiers, Shape, before_address
 
-_TYPE_BITS = {
-    "F16": 16, "BF16": 16, "TF32": 32, "F32": 32, "F64": 64, "S32": 32, "S8": 8, "U8": 8, "S4": 4, "U4": 4,
-    "E4M3": 8, "E5M2": 8, "E3M2": 8, "E2M3": 8, "E2M1": 8,
-}  # fmt: skip
-
 
 def mma(opcode: str, modifiers: Modifiers, operands: Sequence[Operand]) -> Shape | None:
     """Elements of each matrix times their bits over 32 lanes of 32 bits."""
-    shape = next((found for m in modifiers if (found := re.fullmatch(r"(16|8)(8)(\d{1,3})", m))), None)
-    shape = shape or next((f for m in modifiers if (f := re.fullmatch(r"(8|16)x(8)x(\d{1,3})", m))), None)
+    shape = next((f for m in modifiers if (f := re.fullmatch(r"(16|8)x?(8)x?(\d{1,3})", m))), None)
     if opcode == "HMMA" and modifiers[:3] == ("884", "F32", "F32"):  # sm_70, in four steps
         return Shape(1, (2,))
     if shape is None or len(operands) < 4:
         return None
     m, n, k = (int(number) for number in shape.groups())
-    types = [modifier for modifier in modifiers if modifier in _TYPE_BITS]
-    out_bits, in_bits = _mma_bits(opcode, types)
+    out_bits, in_bits = _mma_bits(opcode, frozenset(modifiers))
     if in_bits is None or out_bits is None:
         return None
     sparse = 2 if "SP" in modifiers else 1
@@ -37,7 +30,7 @@ def mma(opcode: str, modifiers: Modifiers, operands: Sequence[Operand]) -> Shape
     return Shape(1, (c // 1024, a // 1024, b // 1024, c // 1024, 1))
 
 
-def _mma_bits(opcode: str, types: list[str]) -> tuple[int | None, int | None]:
+def _mma_bits(opcode: str, types: frozenset[str]) -> tuple[int | None, int | None]:
     if opcode == "HMMA":
         return (32 if "F32" in types else 16), (32 if "TF32" in types else 16)
     if opcode == "DMMA":
@@ -45,7 +38,7 @@ def _mma_bits(opcode: str, types: list[str]) -> tuple[int | None, int | None]:
     if opcode == "BMMA":
         return 32, 1
     if opcode == "IMMA":
-        return 32, (4 if {"S4", "U4"} & set(types) else 8)
+        return 32, (4 if {"S4", "U4"} & types else 8)
     accumulator = 32 if "F32" in types else 16
     return accumulator, {"QMMA": 8, "OMMA": 4}.get(opcode)
 

@@ -107,11 +107,14 @@ def _result(
     fix = (*entry.fix, *(f"workaround: {text}" for text in entry.workaround))
     return SignatureMatch(
         id=entry.id,
-        title=entry.title if entry.kind == CAUSE else f"{entry.title} ({entry.kind})",
+        title=entry.title,
         score=round(score, 3),
         status=status,
         hypotheses=hypotheses,
         fix=() if status == CONTRADICTED else fix,
         references=entry.references,
         discriminating_tests=tuple(dict.fromkeys(test for theory in entry.theories for test in theory.tests)),
+        kind=entry.kind,
+        reads_as=entry.reads_as,
+        confidence=entry.confidence,
     )

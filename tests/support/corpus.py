@@ -43,5 +43,13 @@ def names(*, readable: bool = True) -> list[str]:
     return [n for n, e in manifest().items() if not readable or e["expect"]["kind"] != "unreadable"]
 
 
+CORE = (
+    "assert", "badpc", "barrier_hang", "cut_short", "deep", "graph", "graph_full", "hang", "many", "misaligned",
+    "misaligned_shared", "multi", "oob_load", "oob_load_debug", "oob_load_nolineinfo", "oob_store",
+    "oob_store_nolineinfo", "seed_sm120", "shared_oob", "shared_oob_debug", "shared_oob_full", "shared_oob_nolineinfo",
+    "stack", "tma", "torch_gather", "torch_triton", "trap", "two_devices",
+)  # fmt: skip
+"""Names of the dumps that golden files are kept for: each of these has a shape of its own."""
+
 SMALL = ("oob_load", "oob_store", "shared_oob", "stack", "hang", "tma", "seed_sm120", "graph_full")
-"""Names of dumps with distinct shapes for tests that repeat something over dumps."""
+"""A handful with distinct shapes, for tests that repeat something over dumps."""

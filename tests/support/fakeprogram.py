@@ -7,6 +7,7 @@ order; ``fork:STEPS`` (steps joined with ``;``) runs them in a child that is not
 from __future__ import annotations
 
 import lzma
+import mmap
 import os
 import re
 import select
@@ -139,6 +140,15 @@ def _daemon(steps: str) -> None:
         os._exit(0)
 
 
+_maps: list[mmap.mmap] = []
+
+
+def _map_file(path: str) -> None:
+    """Have a file in the memory map, as a loaded library is."""
+    with open(path, "rb") as file:
+        _maps.append(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
+
+
 def step(text: str) -> None:
     """Do one thing."""
     verb, _, argument = text.partition(":")
@@ -200,6 +210,8 @@ def step(text: str) -> None:
     elif verb == "replay":
         sys.stdout.buffer.write(lzma.decompress((DATA / "logs" / argument).read_bytes()))
         sys.stdout.flush()
+    elif verb == "map":
+        _map_file(argument)
     elif verb == "shell":
         subprocess.run(argument, shell=True, check=False)
     else:

@@ -81,7 +81,9 @@ def finish(process: subprocess.Popen[bytes], folder: Path, seconds: float = 60) 
     return Ran(process.returncode, out, err.decode("utf-8", "replace"), folder)
 
 
-def run(folder: Path, *steps: str, options: list[str] | None = None, seconds: float = 60, **variables: str) -> Ran:
+def run(
+    folder: Path, *steps: str, options: list[str] | None = None, seconds: float = 60, **variables: str
+) -> Ran:
     """The same, to the end."""
     return finish(start(folder, options or [], fake(*steps), **variables), folder, seconds)
 

@@ -102,6 +102,23 @@ SCENE(int32_overflow) {
   int32_overflow<<<16, 64>>>(matrix, kStride, kFirstRow);
 }
 
+// The same in a load: its warp waits for the answer, so that its registers are still there.
+__global__ void int32_overflow_load(const unsigned char* matrix, int* out, int stride, int first_row) {
+  int row = first_row + blockIdx.x;
+  out[blockIdx.x * blockDim.x + threadIdx.x] = matrix[row * stride + static_cast<int>(threadIdx.x)];
+}
+
+SCENE(int32_overflow_load) {
+  constexpr int kRows = 40000, kStride = 65536, kFirstRow = 32760;
+  auto* matrix = static_cast<unsigned char*>(device_buffer("buffer", 1ll * kRows * kStride));
+  auto* out = static_cast<int*>(device_buffer("out", kMiB));
+  fact("bad_block", 8ll);
+  fact("bad_threads", "0-63");
+  fact("first_bad_row", 32768ll);
+  fact("bad_address", matrix - 2 * kGiB);
+  int32_overflow_load<<<16, 64>>>(matrix, out, kStride, kFirstRow);
+}
+
 // `<=` where `<` was meant: the row behind the last one begins exactly at the end of the buffer.
 __global__ void one_row_too_many(float* matrix, long long stride, int rows) {
   for (int row = blockIdx.x; row <= rows; row += gridDim.x) matrix[row * stride + threadIdx.x] = 1.0f;

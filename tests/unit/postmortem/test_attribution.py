@@ -12,7 +12,8 @@ from tests.support import corpus
 from tests.support.core_writer import CoreWriter
 from tests.support.scene import simple_scene
 
-FAULTING = [n for n in corpus.names() if corpus.manifest()[n]["expect"]["kind"] != "hang"]
+QUIET = ("hang", "no-fault")
+FAULTING = [n for n in corpus.names() if corpus.manifest()[n]["expect"]["kind"] not in QUIET]
 
 
 @pytest.mark.parametrize("name", FAULTING)
@@ -22,8 +23,7 @@ def test_kernel_function_offset_and_source_are_those_that_failed(name: str) -> N
     groups = collect(dump)
     found = attribute(dump, CodeMap(dump), groups[0]).fault
     assert (found.exception.code if found.exception else None) == expect["exception_code"]
-    assert found.pc is not None
-    assert hex(found.pc) in expect["pcs"]
+    assert (None if found.pc is None else hex(found.pc)) in (expect["pcs"] or [None])
     assert (found.function.mangled if found.function else None) == expect["function"]
     if expect["kernel"] is not None:
         assert found.kernel is not None

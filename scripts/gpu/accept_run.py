@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Proves `crashlab run` and `crashlab doctor` on this GPU: planted faults against verdicts, and what it costs.
+
+    PYTHONPATH=. python3 scripts/gpu/accept_run.py --out FOLDER [--only NAME,…] [--budget 520]
+
+Needs a GPU, its driver and nvcc; torch with Triton adds two scenes. Prints a table; FOLDER gets
+`accept_run.json` and `fixtures/NAME/` (run directories with light dumps, compressed). Exit code 0: all right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+SCRIPTS = Path(__file__).resolve().parent
+sys.path.insert(0, str(SCRIPTS))
+sys.dont_write_bytecode = True
+
+from acceptance import measures, scenes  # noqa: E402
+from acceptance.wrap import crashlab, environment, keep_fixture, wrap  # noqa: E402
+from recorder.build import build  # noqa: E402
+from recorder.machine import find_tool, inspect_machine  # noqa: E402
+
+
+class Table:
+    """Prints each row as it is known and keeps it for the JSON."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+
+    def add(self, name: str, wrong: list[str], seconds: float, **more: Any) -> None:
+        self.rows.append(
+            {"name": name, "ok": not wrong, "wrong": wrong, "seconds": round(seconds, 2), **more}
+        )
+        told = "; ".join(wrong) or str(more.get("headline") or more.get("measured") or "")
+        print(f"{'ok ' if not wrong else 'BAD'}  {name:<18} {seconds:6.1f} s  {told[:150]}", flush=True)
+
+
+def doctor(table: Table, work: Path, self_test: bool) -> None:
+    began = time.monotonic()
+    options = ["--json", "--out", str(work), *(["--self-test"] if self_test else [])]
+    done = subprocess.run(
+        crashlab("doctor", *options), capture_output=True, env=environment(), timeout=150, check=False
+    )
+    name = "doctor --self-test" if self_test else "doctor"
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        table.add(name, [done.stderr.decode("utf-8", "replace")[-400:]], time.monotonic() - began)
+        return
+    bad = [f"{c['name']}: {c['found']}" for c in answer["checks"] if c["status"] == "fail"]
+    wrong = [] if done.returncode == 0 else [f"exit code {done.returncode}", *bad]
+    if self_test and sum(c["name"].startswith(("fault:", "hang:")) for c in answer["checks"]) < 6:
+        wrong.append("the self-test did not run to its end")
+    count = f"{len(answer['checks'])} checks, {sum(c['status'] == 'warn' for c in answer['checks'])} warnings"
+    table.add(name, wrong, time.monotonic() - began, headline=count, checks=answer["checks"])
+
+
+def scene(table: Table, case: scenes.Case, work: Path, fixtures: Path) -> None:
+    folder = work / case.name
+    wrapped = wrap(folder, list(case.options), case.command, case.seconds, case.meanwhile, SCRIPTS)
+    wrong = scenes.judge(case, wrapped)
+    headline = (wrapped.report.get("verdict") or {}).get("headline")
+    table.add(
+        case.name,
+        wrong,
+        wrapped.seconds,
+        code=wrapped.code,
+        headline=headline,
+        err=wrapped.err[-3000:] if wrong else None,
+    )
+    keep_fixture(wrapped, fixtures)
+    shutil.rmtree(folder / "cores", ignore_errors=True)  # full dumps take gigabytes
+    scenes.settle()
+
+
+def costs(table: Table, program: Path, work: Path, deadline: float) -> None:
+    began = time.monotonic()
+    found = measures.launch_overhead(program, work, 6, deadline)
+    wrong = (
+        [
+            f"{name}: {found[name]['ratio']:.4f} of the bare time"
+            for name in ("eager_us", "graph_us")
+            if name not in found or found[name]["ratio"] > 1.01
+        ]
+        if "eager_us" in found
+        else ["no timings"]
+    )
+    shown = {name: found[name] for name in ("eager_us", "graph_us") if name in found}
+    table.add("overhead", wrong, time.monotonic() - began, measured=shown, samples=found.get("samples"))
+    began = time.monotonic()
+    share = measures.quiet(work)
+    table.add(
+        "quiet",
+        [] if share["share"] < 0.01 else [f"{share['share']:.2%} of a core"],
+        time.monotonic() - began,
+        measured=share,
+    )
+    began = time.monotonic()
+    flood = measures.flood(work, 3, deadline)
+    wrong = [] if flood and flood["ratio"] <= 1.05 else [f"ratio {flood.get('ratio')}"]
+    if any(lines != flood["expected_lines"] for lines in flood.get("lines", [])):
+        wrong.append("lines were lost")
+    table.add("flood", wrong, time.monotonic() - began, measured=flood)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--only", default="", help="names of scenes, or doctor, costs")
+    parser.add_argument("--budget", type=float, default=520.0, help="seconds; no new step begins after it")
+    options = parser.parse_args()
+    only = {name for name in options.only.split(",") if name}
+    deadline = time.monotonic() + options.budget
+    options.out.mkdir(parents=True, exist_ok=True)
+    machine = inspect_machine()
+    if not machine.gpus:
+        print("no GPU: nvidia-smi names none", file=sys.stderr)
+        return 77
+    table = Table()
+    with tempfile.TemporaryDirectory(prefix="accept-") as name:
+        work = Path(name)
+        try:
+            steps(table, work, options.out / "fixtures", only, deadline, machine.compute_capability)
+        finally:
+            result = {
+                "machine": {"gpu": machine.gpu, "driver": machine.driver, "tools": machine.tools},
+                "rows": table.rows,
+            }
+            (options.out / "accept_run.json").write_text(json.dumps(result, indent=1, default=str) + "\n")
+    bad = [row["name"] for row in table.rows if not row["ok"]]
+    print(
+        f"\n{len(table.rows) - len(bad)} of {len(table.rows)} right"
+        + (f"; wrong: {', '.join(bad)}" if bad else "")
+    )
+    return 1 if bad else 0
+
+
+def steps(table: Table, work: Path, fixtures: Path, only: set[str], deadline: float, capability: int) -> None:
+    def wanted(name: str, seconds: float) -> bool:
+        if only and name not in only:
+            return False
+        if time.monotonic() + seconds > deadline:
+            table.add(name, ["not run: the time was used up"], 0.0)
+            return False
+        return True
+
+    if wanted("doctor", 30):
+        doctor(table, work, self_test=False)
+        doctor(table, work, self_test=True)
+    began = time.monotonic()
+    faults = build({"lineinfo"}, capability, work / "build")["lineinfo"]
+    overhead = work / "overhead"
+    compiler = find_tool("nvcc") or "nvcc"
+    source = str(SCRIPTS / "overhead.cu")
+    subprocess.run(
+        [compiler, "-O3", f"-arch=sm_{capability}", "-o", str(overhead), source], check=True, timeout=120
+    )
+    table.add("build", [], time.monotonic() - began)
+    listed = scenes.cases(faults, SCRIPTS)
+    for case in listed[:7]:
+        if wanted(case.name, 15):
+            scene(table, case, work, fixtures)
+    if wanted("costs", 60):
+        costs(table, overhead, work, deadline - 60)
+    for case in listed[7:]:
+        if wanted(case.name, 15):
+            scene(table, case, work, fixtures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

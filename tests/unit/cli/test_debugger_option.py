@@ -1,0 +1,57 @@
+"""``analyze --debugger``: whatever the debugger does, the report arrives in time and says how it fared."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support import corpus, fake_cuda_gdb
+from tests.support.command import run_cli
+
+LIMIT = 3.0
+SLACK = 15.0
+"""For a machine under load; without the limit the sleeping ones would take an hour."""
+
+
+@pytest.mark.parametrize("behaviour", sorted({*fake_cuda_gdb.BEHAVIOURS, "broken"} - {"hungry", "looks-around"}))
+def test_the_report_arrives_and_is_complete(behaviour: str, tmp_path: Path) -> None:
+    program = fake_cuda_gdb.install_broken(tmp_path) if behaviour == "broken" else fake_cuda_gdb.install(tmp_path, behaviour)
+    start = time.monotonic()
+    found = run_cli(
+        "analyze", "--json", "--debugger", str(program), "--debugger-timeout", str(LIMIT), str(corpus.path("oob_load"))
+    )
+    assert time.monotonic() - start < LIMIT + SLACK
+    assert found.code == 0
+    report = json.loads(found.out)
+    assert report["verdict"]["kernel"]["mangled"] == "_Z20oob_global_load_callPfS_x"
+    assert report["verdict"]["exception"]["code"] == 14
+    assert report["readers"]["cuda_gdb"]["status"] in (
+        "ok", "aborted", "timed-out", "missing", "refused", "failed",
+    )  # fmt: skip
+    assert [pid for pid in fake_cuda_gdb.pids(program) if fake_cuda_gdb.is_alive(pid)] == []
+
+
+def test_a_debugger_that_is_not_there_is_said_to_be_missing() -> None:
+    found = run_cli("analyze", "--json", "--debugger", "/nonexistent/cuda-gdb", str(corpus.path("oob_load")))
+    assert json.loads(found.out)["readers"]["cuda_gdb"]["status"] == "missing"
+
+
+def test_auto_without_any_debugger_says_nothing_about_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr("crashlab.debugger.candidates.toolkit_bins", lambda *_: ())
+    report = json.loads(run_cli("analyze", "--json", str(corpus.path("oob_load"))).out)
+    assert "cuda_gdb" not in report["readers"]
+
+
+def test_never_and_fast_start_no_debugger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Path(fake_cuda_gdb.install(tmp_path, "sleeps"))
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    for option in (["--debugger", "never"], ["--fast"]):
+        report = json.loads(run_cli("analyze", "--json", *option, str(corpus.path("oob_load"))).out)
+        assert "cuda_gdb" not in report["readers"]
