@@ -10,10 +10,11 @@ import click
 from crashlab.cli import exitcode
 from crashlab.facts import Report
 from crashlab.report.options import SASS_BY, AnalyzeOptions
+from crashlab.rundir.layout import is_run
 
 
 @click.command()
-@click.argument("cores", nargs=-1, metavar="CORE...|FOLDER", type=click.Path())
+@click.argument("cores", nargs=-1, metavar="CORE...|RUNDIR|FOLDER", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Write the report as JSON (schema crashlab.report/1).")
 @click.option("--fast", is_flag=True, help="Start no external process: neither cuda-gdb nor nvdisasm.")
 @click.option(
@@ -92,8 +93,9 @@ def analyze(
 ) -> int:
     """Say what really failed, from GPU core dumps (plain, gzip or xz).
 
-    Several dumps are read as one crash: the first real exception is the candidate origin. A folder
-    is read as many crashes, grouped by what failed. Without a
+    Several dumps are read as one crash: the first real exception is the candidate origin. A run
+    directory is analysed with all that it recorded; any other folder is read as many crashes,
+    grouped by what failed. Without a
     readable dump, logs or a cuda-gdb transcript give a verdict of lower confidence.
 
     \b
@@ -130,9 +132,13 @@ def analyze(
         dmesg=dmesg,
         environment=facts_given,
     )
-    if len(cores) == 1 and os.path.isdir(cores[0]):
+    if len(cores) == 1 and is_run(cores[0]):
+        from crashlab.report.fromrundir import analyze_rundir
+
+        report = analyze_rundir(cores[0], options)
+    elif len(cores) == 1 and os.path.isdir(cores[0]):
         return _folder(cores[0], options, as_json=as_json, use_exit_code=use_exit_code)
-    if transcript is not None:
+    elif transcript is not None:
         from crashlab.report.fromtext import analyze_transcript
 
         report = analyze_transcript(_read(transcript), transcript, options)

@@ -11,6 +11,8 @@ _POLL_SECONDS = 0.05
 _DRAIN_BYTES = 1 << 20
 _CHUNK = 1 << 16
 _SWEEPS = 8
+_MAX_ENVIRON = 1 << 20
+_MARK = "CRASHLAB_CHILD"
 
 
 class Limits(NamedTuple):
@@ -54,12 +56,14 @@ def run(
     """Run ``argv`` in a session of its own with nothing on stdin; return when it ends or must end.
 
     ``on_output`` gets each piece of output as it comes. Nothing of the program outlives the call: its
-    process group is killed, and so is every process whose environment names ``cwd``, which finds
-    children that opened a session of their own. Therefore ``env`` should hold ``cwd``, as TMPDIR say.
+    process group is killed, and so is every process whose environment has this call's own token, which
+    finds children that opened a session of their own and can match nothing else.
     """
+    import secrets
     import subprocess
     import time
 
+    mark = f"{_MARK}={secrets.token_hex(16)}"
     started = time.monotonic()
     read_end, write_end = _channel()
     try:
@@ -68,7 +72,7 @@ def run(
             stdin=subprocess.DEVNULL,
             stdout=write_end,
             stderr=write_end,
-            env=dict(env),
+            env={**env, _MARK: mark.partition("=")[2]},
             cwd=cwd,
             start_new_session=True,
         )
@@ -84,7 +88,7 @@ def run(
     finally:
         _kill_group(child.pid)
         code = child.wait()
-        _kill_marked(cwd)
+        _kill_marked(mark)
         os.close(read_end)
     return Outcome(
         output=b"".join(reader.pieces),
@@ -209,7 +213,7 @@ def _kill_group(pid: int) -> None:
 
 
 def _kill_marked(mark: str) -> None:
-    """Kill every process that has ``mark`` in its environment; several sweeps, since they may breed."""
+    """Kill every process whose environment has the entry ``mark``; several sweeps, since they may breed."""
     import signal
 
     for _ in range(_SWEEPS):
@@ -231,7 +235,7 @@ def _own_processes() -> list[int]:
 def _is_marked(pid: int, mark: bytes) -> bool:
     try:
         with open(f"/proc/{pid}/environ", "rb") as environ:
-            return mark in environ.read(1 << 20)
+            return mark in environ.read(_MAX_ENVIRON).split(b"\0")
     except OSError:
         return False
 

@@ -177,3 +177,16 @@ def test_descriptors_and_processes_are_found_only_where_proc_is(monkeypatch: pyt
 
     monkeypatch.setattr(process.os, "listdir", no_proc)
     assert process._own_processes() == []
+
+
+def test_processes_that_only_mention_the_folder_are_left_alone(tmp_path: Path) -> None:
+    """Found the hard way: a folder such as ``/`` stands in every process's environment."""
+    import subprocess
+
+    bystander = subprocess.Popen(["sleep", "60"], env={"TMPDIR": str(tmp_path), "PATH": os.environ["PATH"]})
+    try:
+        _python(tmp_path, "pass", Limits(20))
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
