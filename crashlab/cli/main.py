@@ -21,7 +21,11 @@ _COMMANDS = {
         "Look around in a dump: kernels, warps, registers, SASS, memory.",
     ),
     "report": ("crashlab.cli.report", "report", "Render a report again, or compare two crashes."),
-    "bundle": ("crashlab.cli.bundle", "bundle", "Write the redacted attachment for an issue, or look into one."),
+    "bundle": (
+        "crashlab.cli.bundle",
+        "bundle",
+        "Write the redacted attachment for an issue, or look into one.",
+    ),
     "doctor": ("crashlab.cli.doctor", "doctor", "Is this machine ready to catch a GPU fault?"),
     "demo": ("crashlab.cli.demo", "demo", "The whole pipeline without a GPU: load, recorded crash, report."),
     "signatures": ("crashlab.cli.signatures", "signatures", "The catalogue of known failures."),
@@ -113,5 +117,7 @@ def _internal(error: Exception) -> NoReturn:
     if os.environ.get("CRASHLAB_TRACEBACK"):
         raise error
     click.echo(f"crashlab: internal error: {type(error).__name__}: {one_line(str(error), 300)}", err=True)
-    click.echo("          This is a bug in crashlab. CRASHLAB_TRACEBACK=1 shows where; please report it.", err=True)
+    click.echo(
+        "          This is a bug in crashlab. CRASHLAB_TRACEBACK=1 shows where; please report it.", err=True
+    )
     sys.exit(CrashlabError.exit_code)

@@ -172,20 +172,19 @@ class SoakRun:
                 supervisor.step()
             session.settle(config, writer, supervisor.watch.samples(), supervisor.finish())
 
-        return Supervised(supervisor, box, scrape), settle
+        return Supervised(supervisor, scrape), settle
 
     def _examine(self, outcome: Outcome, number: int) -> Report:
         from crashlab.report import jsonio, text
         from crashlab.report.fromrundir import analyze_rundir
         from crashlab.report.options import AnalyzeOptions
         from crashlab.rundir import layout
-        from crashlab.soak.verdict import settle
 
         quiet = outcome.kind in ("clean", "interrupted")
         if not quiet:
             self._view.say(f"{outcome.kind}: {outcome.why}; examining the evidence")
         options = AnalyzeOptions(fast=self._wanted.fast or quiet)
-        report = settle(analyze_rundir(self._writer.path, options, number), outcome)
+        report = analyze_rundir(self._writer.path, options, number)
         places = [layout.case_folder(number)] if not quiet or number > 1 else []
         if not any(case.outcome.kind in _ENDS for case in self.cases):
             places.append("")

@@ -143,7 +143,8 @@ class Address(NamedTuple):
     ``finding`` is the sentence with numbers; ``kind`` its machine form (``shared-past-end``,
     ``misaligned``, ``past-allocation``, ``far-from-arguments``, ``null-page``, ``local-stack``,
     ``bad-descriptor``, …). ``limit`` is the bound that was crossed, in bytes, where there is one.
-    ``origin`` are the instructions that computed the address, nearest first.
+    ``origin`` are the instructions that computed the address, nearest first. ``hint`` is a possibility
+    that the numbers allow and nothing proves.
     """
 
     state: str
@@ -156,6 +157,7 @@ class Address(NamedTuple):
     limit: int | None = None
     width_bytes: int | None = None
     origin: tuple[WindowLine, ...] = ()
+    hint: str | None = None
 
 
 class Confidence(NamedTuple):

@@ -87,7 +87,9 @@ def sms(dump: CoreDump, focus: Focus) -> Table:
             continue
         title = exceptions.title(sm.exception) if sm.exception else None
         pc = hexed(sm.errorpc) if sm.errorpc_valid else None
-        rows.append((device, sm.sm_id, count, sm.exception or None, title, pc, dump.string(sm.exception_string)))
+        rows.append(
+            (device, sm.sm_id, count, sm.exception or None, title, pc, dump.string(sm.exception_string))
+        )
     note = f"{idle} SMs without blocks and without an exception are not shown" if idle else None
     return table("device sm blocks exception name errorpc driver_text", rows, note)
 

@@ -14,7 +14,14 @@ from crashlab.postmortem.annotate import window_notes
 from crashlab.postmortem.arguments import pointer_arguments
 from crashlab.postmortem.attribute import Attribution, slot_was_reused
 from crashlab.postmortem.codemap import CodeMap
-from crashlab.postmortem.judge import Judgement, cluster_shared, global_memory, misaligned, shared
+from crashlab.postmortem.judge import (
+    Judgement,
+    bit_flip_hint,
+    cluster_shared,
+    global_memory,
+    misaligned,
+    shared,
+)
 from crashlab.postmortem.jump import jump_target
 from crashlab.postmortem.local import judge_local, stack_finding
 from crashlab.postmortem.matrixdesc import matrix_address
@@ -75,7 +82,7 @@ def rebuild(
         return Rebuilt(facts.Address("not-applicable", space=parsed.space, why=why), {})
     operands = _operands(parsed, code)
     if lost is not None:
-        return _without(lost, operands[0])
+        return _without(lost, operands[0] if operands else None)
     if parsed.addresses[0].form == "gdesc":
         return Rebuilt(matrix_address(dump, attribution, lines, parsed), {})
     best: Rebuilt | None = None
@@ -161,6 +168,9 @@ def _memory(
         fact = _lost(dump, codemap, attribution, found, expr)
     else:
         fact = _fact(placed, width, parsed, judgement)
+        if fact.kind == "far-from-arguments" and fact.value is not None:
+            arguments = pointer_arguments(dump, codemap, attribution.group.warps[0].grid)
+            fact = fact._replace(hint=bit_flip_hint(fact.value, arguments))
     return Rebuilt(fact._replace(origin=notes.origin), notes.by_pc)
 
 

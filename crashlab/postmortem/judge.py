@@ -210,3 +210,25 @@ def describe_global(address: int, arguments: Sequence[PointerArgument]) -> tuple
     if distance >= _INDEX:
         return "overflow-distance", f"{where}: more than 2 GiB away, as an overflowed 32-bit index gives"
     return "past-argument", where
+
+
+def bit_flip_hint(address: int, arguments: Sequence[PointerArgument]) -> str | None:
+    """A single flipped bit that would explain the address; only a hint, since a wild index looks the same.
+
+    None unless exactly one bit between 21 (the page size) and 48 leads into the first page behind exactly one
+    pointer argument.
+    """
+    found = {
+        (bit, argument)
+        for bit in range(21, _ADDRESS_BITS)
+        for argument in arguments
+        if 0 <= (address ^ 1 << bit) - argument.value < _PAGE
+    }
+    if len(found) != 1:
+        return None
+    bit, argument = found.pop()
+    offset = (address ^ 1 << bit) - argument.value
+    return (
+        f"with bit {bit} flipped the address would lie {offset:,} bytes into {argument.label}; memory errors do that, "
+        "and so does an index that is off by a power of two"
+    )

@@ -41,6 +41,10 @@ def analyze_dump(path: str | os.PathLike[str], options: AnalyzeOptions = DEFAULT
     native = facts.ReaderStatus("ok", round((time.perf_counter() - started) * 1000, 2), __version__)
     readers = {"native": native, **_sass_reader(disassembly, options)}
     report = _report(_input(path, dump, hashed=not options.fast), examination, readers, dump)
+    if not options.fast:
+        from crashlab.postmortem.smmap import gpus
+
+        report = report._replace(gpus=gpus(dump, examination.verdict))
     return witnesses.join(report)
 
 
@@ -92,7 +96,7 @@ def _environment(dump: CoreDump) -> dict[str, facts.EnvFact]:
         if name:
             out["gpu"] = facts.EnvFact(name, "dump: device table")
         if device.arch:
-            out["sm_arch"] = facts.EnvFact(device.arch, "dump: device table")
+            out["arch"] = facts.EnvFact(device.arch, "dump: device table")
     meta = dump.meta
     if meta is not None and meta.driver_major:
         out["driver"] = facts.EnvFact(f"{meta.driver_major}.{meta.driver_minor or 0}", "dump: metadata")

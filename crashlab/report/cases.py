@@ -45,6 +45,7 @@ def combine(reports: Sequence[facts.Report]) -> facts.Report:
         inputs=(*origin.inputs, *(item for r in reports if r is not origin for item in r.inputs)),
         faults=(*origin.faults, *(fault for r in reports if r is not origin for fault in r.faults)),
         bystanders=tuple(bystanders),
+        gpus=tuple(gpu for r in (origin, *(r for r in reports if r is not origin)) for gpu in r.gpus),
         inconsistencies=(
             *origin.inconsistencies,
             *(i for r in reports if r is not origin for i in r.inconsistencies),

@@ -20,6 +20,7 @@ from crashlab.report.runverdict import settle
 from crashlab.rundir import layout
 from crashlab.rundir.output import merged_blocks, missing
 from crashlab.rundir.reader import RunFolder, open_run
+from crashlab.soak.verdict import settle_recorded
 
 _HEAD, _TAIL = 4 << 20, 12 << 20
 """How much of a long output is read again: its beginning (configuration) and its end (what happened).
@@ -52,11 +53,12 @@ def analyze_rundir(
     others = [n for n in run.attempts if n != chosen]
     if others:
         notes.append(f"This is attempt {chosen}; the run has {len(run.attempts)} attempts.")
-    return report._replace(
+    report = report._replace(
         run=run_of(run, chosen, report.verdict.kind),
         xid=report.xid or xids_of(run, chosen),
         provenance=(*report.provenance, *notes, *run.problems, *missing(run, chosen)),
     )
+    return settle_recorded(report, run.of(chosen))
 
 
 def dumps_of(run: RunFolder, attempt: int) -> tuple[list[str], list[str]]:

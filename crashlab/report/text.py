@@ -46,7 +46,7 @@ def _lines(report: facts.Report, verbose: bool) -> Iterator[str]:
     yield from _code(verdict)
     yield from _window(verdict, verbose)
     yield from _place(verdict)
-    yield from _address(verdict)
+    yield from _address(verdict, verbose)
     yield from _hang(verdict, verbose)
     yield from _cases(report)
     yield from _others(report, verbose)
@@ -165,7 +165,7 @@ def threads_text(threads: tuple[facts.Dim3, ...]) -> str:
     return f"{len(threads)} threads from {threads[0]} to {threads[-1]}"
 
 
-def _address(verdict: facts.Verdict) -> Iterator[str]:
+def _address(verdict: facts.Verdict, verbose: bool) -> Iterator[str]:
     address = verdict.address
     if address is None:
         return
@@ -176,6 +176,8 @@ def _address(verdict: facts.Verdict) -> Iterator[str]:
     elif address.state == "not-recoverable":
         yield from _row("address", f"not recoverable: {address.why}")
         yield from _row("", address.finding)
+    if verbose:
+        yield from _row("hint only", address.hint)
     for step in address.origin[:_ORIGIN]:
         line = f" (line {step.line})" if step.line is not None else ""
         yield from _row("made by", f"{step.pc}  {step.text}{line}")

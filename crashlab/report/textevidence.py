@@ -107,5 +107,7 @@ def _with_host(report: facts.Report, text: TextEvidence) -> facts.Report:
                 inconsistencies=(*report.inconsistencies, *found.inconsistencies),
                 provenance=(*report.provenance, *found.provenance),
             )
-    blamed = next((p.story.blamed for p in text.parts if p.story is not None and p.story.blamed is not None), None)
+    blamed = next(
+        (p.story.blamed for p in text.parts if p.story is not None and p.story.blamed is not None), None
+    )
     return report if blamed is None else report._replace(host=facts.Host(blamed))

@@ -5,6 +5,10 @@
 
 Needs a GPU, its driver and nvcc; torch with Triton adds two scenes. Prints a table; FOLDER gets
 `accept_run.json` and `fixtures/NAME/` (run directories with light dumps, compressed). Exit code 0: all right.
+
+The wrapper is held against the core-dump environment alone; what that costs against nothing is the driver's
+price and is printed. On an H200 (driver 580.159) a graph of 64 kernels of a microsecond each took 73.8 us bare,
+76.9 us wrapped, 75.7 to 77.1 us with the environment alone; eager launches differed by less than their spread.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +51,15 @@ class Table:
 def doctor(table: Table, work: Path, self_test: bool) -> None:
     began = time.monotonic()
     options = ["--json", "--out", str(work), *(["--self-test"] if self_test else [])]
-    done = subprocess.run(
-        crashlab("doctor", *options), capture_output=True, env=environment(), timeout=150, check=False
-    )
     name = "doctor --self-test" if self_test else "doctor"
+    done = subprocess.run(
+        crashlab("doctor", *options),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=environment(),
+        timeout=120,
+        check=False,
+    )
     try:
         answer = json.loads(done.stdout)
     except ValueError:
@@ -83,14 +93,14 @@ def scene(table: Table, case: scenes.Case, work: Path, fixtures: Path) -> None:
 
 def costs(table: Table, program: Path, work: Path, deadline: float) -> None:
     began = time.monotonic()
-    found = measures.launch_overhead(program, work, 6, deadline)
+    found = measures.launch_overhead(program, work, 10, deadline)
     wrong = (
         [
-            f"{name}: {found[name]['ratio']:.4f} of the bare time"
+            f"{name}: {found[name]['wrapper']:.4f} of the time with dumps enabled alone"
             for name in ("eager_us", "graph_us")
-            if name not in found or found[name]["ratio"] > 1.01
+            if found[name]["wrapper"] - 2 * found[name]["uncertain"] > 1.01
         ]
-        if "eager_us" in found
+        if "eager_us" in found and "graph_us" in found
         else ["no timings"]
     )
     shown = {name: found[name] for name in ("eager_us", "graph_us") if name in found}
@@ -104,7 +114,7 @@ def costs(table: Table, program: Path, work: Path, deadline: float) -> None:
         measured=share,
     )
     began = time.monotonic()
-    flood = measures.flood(work, 3, deadline)
+    flood = measures.flood(work, 4, deadline)
     wrong = [] if flood and flood["ratio"] <= 1.05 else [f"ratio {flood.get('ratio')}"]
     if any(lines != flood["expected_lines"] for lines in flood.get("lines", [])):
         wrong.append("lines were lost")
@@ -146,6 +156,14 @@ def main() -> int:
 
 
 def steps(table: Table, work: Path, fixtures: Path, only: set[str], deadline: float, capability: int) -> None:
+    def guarded(name: str, step: Callable[..., None], *arguments: Any) -> None:
+        """One step that breaks must not cost the others."""
+        began = time.monotonic()
+        try:
+            step(table, *arguments)
+        except Exception as error:  # noqa: BLE001 (it becomes a row of the table)
+            table.add(name, [f"{type(error).__name__}: {error}"], time.monotonic() - began)
+
     def wanted(name: str, seconds: float) -> bool:
         if only and name not in only:
             return False
@@ -155,8 +173,8 @@ def steps(table: Table, work: Path, fixtures: Path, only: set[str], deadline: fl
         return True
 
     if wanted("doctor", 30):
-        doctor(table, work, self_test=False)
-        doctor(table, work, self_test=True)
+        guarded("doctor", doctor, work, False)
+        guarded("doctor --self-test", doctor, work, True)
     began = time.monotonic()
     faults = build({"lineinfo"}, capability, work / "build")["lineinfo"]
     overhead = work / "overhead"
@@ -167,14 +185,14 @@ def steps(table: Table, work: Path, fixtures: Path, only: set[str], deadline: fl
     )
     table.add("build", [], time.monotonic() - began)
     listed = scenes.cases(faults, SCRIPTS)
-    for case in listed[:7]:
+    for case in listed[:8]:
         if wanted(case.name, 15):
-            scene(table, case, work, fixtures)
+            guarded(case.name, scene, case, work, fixtures)
     if wanted("costs", 60):
-        costs(table, overhead, work, deadline - 60)
-    for case in listed[7:]:
+        guarded("costs", costs, overhead, work, deadline - 60)
+    for case in listed[8:]:
         if wanted(case.name, 15):
-            scene(table, case, work, fixtures)
+            guarded(case.name, scene, case, work, fixtures)
 
 
 if __name__ == "__main__":

@@ -153,6 +153,6 @@ def mutate(data: bytes, seed: int) -> bytes:
     rng = random.Random(seed)
     out = rng.choice(MUTATIONS)(bytearray(data), rng)
     if rng.random() < 0.25 and len(out) > 4096:
-        with contextlib.suppress(struct.error, ValueError, IndexError):  # the first damage took what it needs
+        with contextlib.suppress(struct.error, ValueError, IndexError, OverflowError):  # damaged too much
             out = rng.choice(MUTATIONS)(out, rng)
     return bytes(out)

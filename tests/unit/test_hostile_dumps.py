@@ -74,7 +74,10 @@ def test_arbitrary_bytes_are_refused(data: bytes) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(0, 255)), max_size=40), st.sampled_from([346, 525, 580, 615]))
+@given(
+    st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(0, 255)), max_size=40),
+    st.sampled_from([346, 525, 580, 615]),
+)
 def test_arbitrary_bytes_in_an_artificial_dump(changes: list[tuple[int, int]], release: int) -> None:
     data = bytearray(simple_scene(release=release, pc=0x1000).writer.build())
     for at, value in changes:

@@ -1,8 +1,9 @@
-"""What the wrapper costs: alternating runs with and without it, a flood of output, and quiet."""
+"""What the wrapper costs: runs in turns without it, with its environment alone and with it; a flood; quiet."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -10,6 +11,10 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+
+import psutil
+
+from crashlab.capture.plan import plan_environment
 
 from .wrap import crashlab, environment, wrap
 
@@ -26,34 +31,56 @@ _PRINTER = (
 
 
 def launch_overhead(program: Path, work: Path, pairs: int, deadline: float) -> dict[str, Any]:
-    """Medians of `overhead` with and without the wrapper, in turns; `ratio` wrapped to bare."""
-    times: dict[str, dict[str, list[float]]] = {
-        key: {"eager_us": [], "graph_us": []} for key in ("bare", "wrapped")
-    }
+    """Medians of `overhead` bare, with the core-dump environment alone, and wrapped, in turns.
+
+    `ratio`: wrapped to bare, what a user pays; `wrapper`: wrapped to the environment alone. What lies
+    between is the driver's own price of enabled dumps.
+    """
+    arms = ("bare", "environment", "wrapped")
+    times: dict[str, dict[str, list[float]]] = {key: {"eager_us": [], "graph_us": []} for key in arms}
+    (work / "env" / "cores").mkdir(parents=True, exist_ok=True)
+    (work / "env" / "pipes").mkdir(exist_ok=True)
+    dumps = plan_environment({}, str(work / "env")).apply(os.environ)
     argv = [str(program), "64", "2000"]
     for number in range(pairs):
-        order = ("bare", "wrapped") if number % 2 == 0 else ("wrapped", "bare")
-        for key in order:
-            if time.monotonic() > deadline:
+        for key in arms if number % 2 == 0 else arms[::-1]:
+            if time.monotonic() > deadline - 40:  # the other two measurements need that long
                 break
-            value = _bare(argv) if key == "bare" else _wrapped(argv, work / f"overhead-{number}")
+            if key == "wrapped":
+                value = _wrapped(argv, work / f"overhead-{number}")
+            else:
+                value = _plain(argv, dumps if key == "environment" else None)
             for name, numbers in times[key].items():
                 if value is not None:
                     numbers.append(value[name]["median"])
     out: dict[str, Any] = {"pairs": pairs, "samples": times}
     for name in ("eager_us", "graph_us"):
-        bare, wrapped = times["bare"][name], times["wrapped"][name]
-        if bare and wrapped:
-            out[name] = {
-                "bare": statistics.median(bare),
-                "wrapped": statistics.median(wrapped),
-                "ratio": round(statistics.median(wrapped) / statistics.median(bare), 5),
-            }
+        if not all(times[key][name] for key in arms):
+            continue
+        medians = {key: statistics.median(times[key][name]) for key in arms}
+        out[name] = {
+            **medians,
+            "ratio": round(medians["wrapped"] / medians["bare"], 5),
+            "wrapper": round(medians["wrapped"] / medians["environment"], 5),
+            "uncertain": round(_uncertain(times["environment"][name], times["wrapped"][name]), 5),
+        }
     return out
 
 
-def _bare(argv: list[str]) -> dict[str, Any] | None:
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+def _uncertain(one: list[float], other: list[float]) -> float:
+    """The relative standard error of a ratio of two medians (1.25 times that of means)."""
+    if min(len(one), len(other)) < 2:
+        return 1.0
+    shares = [
+        statistics.stdev(some) / statistics.median(some) / math.sqrt(len(some)) for some in (one, other)
+    ]
+    return 1.25 * math.hypot(*shares)
+
+
+def _plain(argv: list[str], env: dict[str, str] | None) -> dict[str, Any] | None:
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, capture_output=True, env=env, timeout=60, check=False
+    )
     return _last_json(done.stdout)
 
 
@@ -86,6 +113,7 @@ def flood(work: Path, pairs: int, deadline: float) -> dict[str, Any]:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.PIPE,
+                timeout=120,
                 check=False,
             )
         bare.append(_seconds(done.stderr))
@@ -134,19 +162,7 @@ def quiet(work: Path, seconds: float = 20.0) -> dict[str, Any]:
 
 
 def _cpu(pid: int) -> float:
-    """User and system seconds of a process and its children, the program itself left out (it sleeps)."""
-    total = 0.0
-    for number in [pid, *_children(pid)]:
-        try:
-            fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return total
-
-
-def _children(pid: int) -> list[int]:
-    try:
-        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
+    """User and system seconds of a process and all below it (the program itself sleeps)."""
+    root = psutil.Process(pid)
+    times = [process.cpu_times() for process in (root, *root.children(recursive=True))]
+    return sum(one.user + one.system for one in times)

@@ -31,7 +31,9 @@ def test_the_json_report_of_telling_dumps(name: str, update_golden: bool) -> Non
 
 
 @pytest.mark.parametrize("name", ["oob_load", "graph", "barrier_hang"])
-def test_fast_output_needs_no_external_process(name: str, update_golden: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fast_output_needs_no_external_process(
+    name: str, update_golden: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import subprocess
 
     def refuse(*_args: object, **_kwargs: object) -> None:

@@ -17,12 +17,21 @@ SLACK = 15.0
 """For a machine under load; without the limit the sleeping ones would take an hour."""
 
 
-@pytest.mark.parametrize("behaviour", sorted({*fake_cuda_gdb.BEHAVIOURS, "broken"} - {"hungry", "looks-around"}))
+@pytest.mark.parametrize(
+    "behaviour", sorted({*fake_cuda_gdb.BEHAVIOURS, "broken"} - {"hungry", "looks-around"})
+)
 def test_the_report_arrives_and_is_complete(behaviour: str, tmp_path: Path) -> None:
-    program = fake_cuda_gdb.install_broken(tmp_path) if behaviour == "broken" else fake_cuda_gdb.install(tmp_path, behaviour)
+    broken = behaviour == "broken"
+    program = fake_cuda_gdb.install_broken(tmp_path) if broken else fake_cuda_gdb.install(tmp_path, behaviour)
     start = time.monotonic()
     found = run_cli(
-        "analyze", "--json", "--debugger", str(program), "--debugger-timeout", str(LIMIT), str(corpus.path("oob_load"))
+        "analyze",
+        "--json",
+        "--debugger",
+        str(program),
+        "--debugger-timeout",
+        str(LIMIT),
+        str(corpus.path("oob_load")),
     )
     assert time.monotonic() - start < LIMIT + SLACK
     assert found.code == 0

@@ -67,7 +67,18 @@ def demo(folder: Path, *arguments: str, environment: dict[str, str] | None = Non
     base = {k: v for k, v in os.environ.items() if not k.startswith("CUDA_")}
     with log.open("wb") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", "crashlab.demo", "--port", str(port), "--startup", "0", "--step-ms", "2", *arguments],
+            [
+                sys.executable,
+                "-m",
+                "crashlab.demo",
+                "--port",
+                str(port),
+                "--startup",
+                "0",
+                "--step-ms",
+                "2",
+                *arguments,
+            ],
             cwd=ROOT,
             env={**base, **(environment or {})},
             stderr=file,
@@ -75,7 +86,9 @@ def demo(folder: Path, *arguments: str, environment: dict[str, str] | None = Non
         one = Demo(process, port, log)
         try:
             deadline = time.monotonic() + 20
-            while time.monotonic() < deadline and process.poll() is None and "Uvicorn running" not in one.said:
+            while (
+                time.monotonic() < deadline and process.poll() is None and "Uvicorn running" not in one.said
+            ):
                 time.sleep(0.02)
             yield one
         finally:
@@ -112,7 +125,9 @@ def test_it_speaks_completions_chat_models_tokenize_health_and_metrics(tmp_path:
         assert counters.asleep is False
 
 
-@pytest.mark.parametrize("body", [{}, {"prompt": ""}, {"prompt": "x", "max_tokens": -4}, {"prompt": "x " * 9000}])
+@pytest.mark.parametrize(
+    "body", [{}, {"prompt": ""}, {"prompt": "x", "max_tokens": -4}, {"prompt": "x " * 9000}]
+)
 def test_requests_it_cannot_serve_are_refused(tmp_path: Path, body: dict[str, Any]) -> None:
     with demo(tmp_path) as server:
         assert server.call("/v1/completions", body)[0] == 400
@@ -135,7 +150,9 @@ def test_a_client_that_hangs_up_frees_its_place(tmp_path: Path) -> None:
 
 def test_a_fault_leaves_lines_a_dump_a_misleading_traceback_and_exit_code_0(tmp_path: Path) -> None:
     pattern = str(tmp_path / "%h.%p.%t.nvcudmp")
-    with demo(tmp_path, "--scenario", "fault", "--after", "20", environment={"CUDA_COREDUMP_FILE": pattern}) as server:
+    with demo(
+        tmp_path, "--scenario", "fault", "--after", "20", environment={"CUDA_COREDUMP_FILE": pattern}
+    ) as server:
         engine = server.engine.pid
         answer = server.generate("x", 400)
         assert answer.error == "stream-error"
@@ -202,7 +219,9 @@ def test_a_slow_prefill_moves_only_the_cache(tmp_path: Path) -> None:
         began = time.monotonic()
         with socket.create_connection(("127.0.0.1", server.port)) as client:
             body = json.dumps({"prompt": "x y z", "max_tokens": 4}).encode()
-            client.sendall(f"POST /v1/completions HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+            client.sendall(
+                f"POST /v1/completions HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+            )
             time.sleep(0.4)
             one = parse_metrics(server.call("/metrics")[1].decode())
             time.sleep(0.4)

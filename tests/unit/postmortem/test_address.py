@@ -42,7 +42,11 @@ def test_state_kind_and_threads_are_what_was_planted(name: str) -> None:
         for entry in truth["bad_threads"] or ()
         for thread in range(entry["threads"][0], entry["threads"][1] + 1)
     }
-    named = {(tuple(lane.block), lane.thread.x) for lane in found.per_lane if lane.bad and lane.thread and lane.block}
+    named = {
+        (tuple(lane.block), lane.thread.x)
+        for lane in found.per_lane
+        if lane.bad and lane.thread and lane.block
+    }
     assert named <= guilty
     assert not named or named == guilty
 
@@ -95,7 +99,9 @@ def test_where_nothing_was_accessed_there_is_no_address(name: str) -> None:
     assert verdict(name).address is None
 
 
-@pytest.mark.parametrize("name", ["shared_oob", "shared_oob_debug", "shared_oob_full", "shared_oob_nolineinfo"])
+@pytest.mark.parametrize(
+    "name", ["shared_oob", "shared_oob_debug", "shared_oob_full", "shared_oob_nolineinfo"]
+)
 def test_shared_memory_names_offsets_limit_and_threads(name: str) -> None:
     found = address(name)
     assert found.space == "shared"
@@ -173,3 +179,10 @@ def test_the_faulting_line_shows_the_values_of_a_lane_that_was_wrong() -> None:
     assert line.note is not None
     assert "lane 28" in line.note
     assert "0x7f951bfea770" in line.note
+
+
+def test_a_single_flipped_bit_is_a_hint_and_nothing_more() -> None:
+    assert "bit 37" in (address("oob_load").hint or "")
+    assert "power of two" in (address("oob_load").hint or "")
+    assert "bit" not in verdict("oob_load").headline
+    assert address("shared_oob").hint is None

@@ -96,7 +96,9 @@ def assert_clean(files: dict[str, bytes]) -> None:
 
 def test_no_planted_canary_leaves(folder: Path, tmp_path: Path) -> None:
     target = tmp_path / "b.zip"
-    written = bundle.write(report(), folder, target, timeline=Timeline((Sample(1.0, 2.0),), (Event(1.0, CANARIES[0]),)))
+    written = bundle.write(
+        report(), folder, target, timeline=Timeline((Sample(1.0, 2.0),), (Event(1.0, CANARIES[0]),))
+    )
     files = contents(*written.parts)
     assert_clean(files)
     assert b"plain fact 42" in files["raw/server.log"]

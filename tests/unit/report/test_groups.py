@@ -20,12 +20,16 @@ FAST = AnalyzeOptions(fast=True)
 
 def _folder(tmp_path: Path, *names: str) -> Path:
     for number, name in enumerate(names):
-        shutil.copy(corpus.path(name), tmp_path / f"node{number % 2}.{100 + number}.17000000{number:02}.nvcudmp")
+        shutil.copy(
+            corpus.path(name), tmp_path / f"node{number % 2}.{100 + number}.17000000{number:02}.nvcudmp"
+        )
     return tmp_path
 
 
 def test_the_same_bug_in_two_builds_is_one_group(tmp_path: Path) -> None:
-    found = analyze_folder(str(_folder(tmp_path, "oob_store", "oob_store_nolineinfo", "graph", "misaligned")), FAST)
+    found = analyze_folder(
+        str(_folder(tmp_path, "oob_store", "oob_store_nolineinfo", "graph", "misaligned")), FAST
+    )
     assert [(g.crashes, g.kernel) for g in found.groups] == [
         (3, "oob_global_store(float*, long long, long long)"),
         (1, "misaligned_global(char*)"),
@@ -53,7 +57,9 @@ def _sm_record(path: Path, sm: int, pc: int) -> None:
 
 
 def test_small_launches_that_always_start_on_one_sm_do_not_accuse_the_hardware(tmp_path: Path) -> None:
-    found = analyze_folder(str(_folder(tmp_path, "oob_load", "misaligned", "misaligned_shared", "deep")), FAST)
+    found = analyze_folder(
+        str(_folder(tmp_path, "oob_load", "misaligned", "misaligned_shared", "deep")), FAST
+    )
     assert {sm for g in found.groups for sm in g.sms} == {"0:124"}
     assert found.hardware_suspect is None
 

@@ -95,17 +95,18 @@ def test_a_missing_report_names_the_file(tmp_path: Path) -> None:
         crashlab.load_report(tmp_path / "nothing.json")
 
 
+_KEYS = ["kind", "pc", "kernel", "name", "window", "for", "threads", "x"]
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4)
-    | st.dictionaries(st.sampled_from(["kind", "pc", "kernel", "name", "window", "for", "threads", "x"]), inner, max_size=4),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(_KEYS), inner, max_size=4),
     max_leaves=20,
 )
 
 
 @given(_JSON)
 def test_any_json_ends_in_a_report_or_a_crashlab_error(value: object) -> None:
-    raw = {"schema": "crashlab.report/1", "tool": {"name": "c", "version": "1"}, "created": "x", "inputs": [], "verdict": value}
+    tool = {"name": "c", "version": "1"}
+    raw = {"schema": "crashlab.report/1", "tool": tool, "created": "x", "inputs": [], "verdict": value}
     try:
         report = jsonio.loads(json.dumps(raw))
     except CrashlabError:

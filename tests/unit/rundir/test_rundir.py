@@ -203,6 +203,15 @@ class TestReader:
         assert any("no end" in what for what in run.problems)
         assert any("torn" in what for what in run.problems)
 
+    def test_a_program_that_ended_is_recorded_whole_though_its_analysis_has_not(
+        self, writer: RunWriter
+    ) -> None:
+        writer.event("started", attempt=1, pid=5)
+        writer.event("ended", attempt=1)
+        assert open_run(writer.path).problems == ()
+        writer.event("started", attempt=2, pid=6)
+        assert any("no end" in what for what in open_run(writer.path).problems)
+
     @pytest.mark.parametrize(
         "content", [b"", b"[]", b"{", b'{"schema": "crashlab.run/9"}', b"[" * 100_000, b"\xff\x00"]
     )

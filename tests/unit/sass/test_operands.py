@@ -17,7 +17,7 @@ from crashlab.sass.operands import ParsedInstruction, parse
 
 ROOT = Path(__file__).parents[3]
 DATA = ROOT / "tests" / "data" / "sass"
-sys.path.insert(0, str(ROOT / "scripts" / "sass"))
+sys.path.append(str(ROOT / "scripts" / "sass"))
 from check_operands import differences  # noqa: E402
 from liferanges import Row, rows  # noqa: E402
 

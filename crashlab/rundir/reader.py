@@ -1,0 +1,195 @@
+"""Read a run directory back, whole or torn: what is there, and what is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from crashlab.errors import UnreadableInput
+from crashlab.rundir import layout
+
+_MAX_JSON = 16 << 20
+_MAX_LINE = 1 << 20
+_MAX_EVENTS = 500_000
+
+
+class Event(NamedTuple):
+    """One recorded event. ``at`` is monotonic seconds, ``time`` UTC text, ``fields`` the rest."""
+
+    kind: str
+    at: float | None
+    time: str | None
+    fields: Mapping[str, Any]
+
+    def text(self, name: str) -> str | None:
+        """A field if it is text."""
+        value = self.fields.get(name)
+        return value if isinstance(value, str) else None
+
+    def number(self, name: str) -> int | None:
+        """A field if it is a whole number."""
+        value = self.fields.get(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+class Segment(NamedTuple):
+    """A file that holds a stream from byte ``start`` on."""
+
+    path: str
+    attempt: int
+    stream: str
+    start: int
+    bytes: int
+
+
+class RunFolder(NamedTuple):
+    """A run directory as found. ``problems`` say what is missing or could not be read."""
+
+    path: str
+    info: Mapping[str, Any]
+    events: tuple[Event, ...]
+    segments: tuple[Segment, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def attempts(self) -> tuple[int, ...]:
+        """Numbers of the recorded attempts, in order."""
+        seen = {n for event in self.events if (n := event.number("attempt")) is not None}
+        return tuple(sorted(seen | {segment.attempt for segment in self.segments})) or (1,)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run was written to its end."""
+        return any(event.kind == "run-ended" for event in self.events)
+
+    def of(self, attempt: int) -> tuple[Event, ...]:
+        """Events of one attempt."""
+        return tuple(e for e in self.events if e.number("attempt") == attempt)
+
+    def stream(self, attempt: int, stream: str) -> tuple[Segment, ...]:
+        """The segments of one stream in their order."""
+        return tuple(s for s in self.segments if (s.attempt, s.stream) == (attempt, stream))
+
+    def file(self, *parts: str) -> str:
+        """The path of something inside."""
+        return os.path.join(self.path, *parts)
+
+
+def open_run(path: str | os.PathLike[str]) -> RunFolder:
+    """Read what is there. Raises UnreadableInput only if the folder is no run directory at all."""
+    folder = os.fspath(path)
+    if not layout.is_run(folder):
+        raise UnreadableInput(
+            f"{folder} is no run directory: it has neither {layout.RUN} nor {layout.EVENTS}.",
+            hint="Give the folder that 'crashlab run' or 'soak' named, or the dumps themselves.",
+        )
+    problems: list[str] = []
+    info = _info(os.path.join(folder, layout.RUN), problems)
+    events = tuple(_events(os.path.join(folder, layout.EVENTS), problems))
+    segments = _segments(folder, info, problems)
+    if not _complete(events):
+        problems.append("The run has no end: crashlab was killed, or is still running.")
+    for event in events:
+        if event.kind == "problem" and (what := event.text("what")) and what not in problems:
+            problems.append(what)
+    return RunFolder(folder, info, events, segments, tuple(problems))
+
+
+def _complete(events: tuple[Event, ...]) -> bool:
+    """Whether nothing of the program can be missing: the run has its end, or its last attempt has and only
+    the analysis of it does not (which reads the record before the end is written)."""
+    marks = [event.kind for event in events if event.kind in ("started", "ended", "run-ended")]
+    return bool(marks) and marks[-1] != "started"
+
+
+def json_lines(path: str, problems: list[str] | None = None) -> Iterator[dict[str, Any]]:
+    """The records of a JSONL file; lines that are torn or no objects are counted, not raised."""
+    bad = 0
+    try:
+        with open(path, "rb") as file:
+            for number in range(_MAX_EVENTS):
+                line = file.readline(_MAX_LINE)
+                if not line:
+                    break
+                record = _object(line)
+                if record is not None:
+                    yield record
+                elif line.strip():
+                    bad += 1
+                if number == _MAX_EVENTS - 1 and problems is not None:
+                    problems.append(
+                        f"{os.path.basename(path)} is longer than {_MAX_EVENTS} lines; the rest was not read."
+                    )
+    except (OSError, ValueError) as error:
+        if problems is not None:
+            problems.append(
+                f"{os.path.basename(path)} cannot be read: {getattr(error, 'strerror', None) or error}."
+            )
+        return
+    if bad and problems is not None:
+        problems.append(f"{os.path.basename(path)}: {bad} line(s) were torn and could not be read.")
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _info(path: str, problems: list[str]) -> Mapping[str, Any]:
+    try:
+        with open(path, "rb") as file:
+            value = _object(file.read(_MAX_JSON))
+    except OSError as error:
+        problems.append(f"{layout.RUN} cannot be read: {error.strerror}.")
+        return {}
+    if value is None:
+        problems.append(f"{layout.RUN} is no JSON object.")
+        return {}
+    if value.get("schema") != layout.SCHEMA:
+        problems.append(
+            f"{layout.RUN} has schema {value.get('schema')!r}; this crashlab reads {layout.SCHEMA!r}."
+        )
+    return value
+
+
+def _events(path: str, problems: list[str]) -> Iterator[Event]:
+    for record in json_lines(path, problems):
+        kind, at, time = record.pop("event", None), record.pop("m", None), record.pop("t", None)
+        if isinstance(kind, str):
+            seconds = float(at) if isinstance(at, (int, float)) and not isinstance(at, bool) else None
+            yield Event(kind, seconds, time if isinstance(time, str) else None, record)
+
+
+def _segments(folder: str, info: Mapping[str, Any], problems: list[str]) -> tuple[Segment, ...]:
+    overflow = info.get("overflow")
+    places = [os.path.join(folder, layout.OUTPUT)]
+    if isinstance(overflow, str) and os.path.isdir(overflow):
+        places.append(overflow)
+    found: list[Segment] = []
+    for place in places:
+        try:
+            names = os.listdir(place)
+        except (OSError, ValueError) as error:
+            problems.append(f"{layout.OUTPUT}/ cannot be read: {getattr(error, 'strerror', None) or error}.")
+            continue
+        for name in names:
+            parsed = layout.parse_segment(name)
+            path = os.path.join(place, name)
+            size = _size(path)
+            if parsed is not None and size is not None:
+                found.append(Segment(path, *parsed, size))
+    return tuple(sorted(found, key=lambda s: (s.attempt, s.stream, s.start)))
+
+
+def _size(path: str) -> int | None:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None

@@ -1,0 +1,333 @@
+"""The supervisor in this process: step by step, with a played GPU program."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crashlab.capture import evidence, supervise
+from crashlab.capture.config import AttemptResult, RunConfig
+from crashlab.capture.evidence import Means
+from crashlab.capture.kmsg import KernelFollower
+from crashlab.capture.plan import plan_environment
+from crashlab.capture.rules import HangRules
+from crashlab.capture.session import describe, run_one
+from crashlab.capture.signals import SignalBox
+from crashlab.capture.supervise import Supervisor
+from crashlab.debugger.process import Outcome
+from crashlab.errors import MissingTool
+from crashlab.report.fromrundir import analyze_rundir
+from crashlab.report.options import AnalyzeOptions
+from crashlab.rundir.reader import RunFolder, open_run
+from crashlab.rundir.writer import RunWriter
+from tests.support.runs import environment, fake
+
+
+@pytest.fixture
+def box() -> Iterator[SignalBox]:
+    with SignalBox() as made:
+        yield made
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> RunWriter:
+    return RunWriter.create(str(tmp_path / "run"), ["fake"])
+
+
+def config(writer: RunWriter, *steps: str, **fields: object) -> RunConfig:
+    base = environment()
+    plan = plan_environment(base, writer.path, hang_dumps=bool(fields.get("hang_dumps", True)))
+    made = RunConfig(tuple(fake(*steps)), base, plan, "/", sinks=(-1, -1), grace=1.0, linger=1.0)
+    return made._replace(**fields)  # type: ignore[arg-type]
+
+
+def go(
+    writer: RunWriter, box: SignalBox, made: RunConfig, **more: object
+) -> tuple[AttemptResult, RunFolder, list[str]]:
+    said: list[str] = []
+    describe(writer, made, {"option": "x"})
+    result = run_one(made, writer, box, 1, say=said.append, **more)  # type: ignore[arg-type]
+    writer.finish()
+    return result, open_run(writer.path), said
+
+
+def kinds(folder: RunFolder) -> list[str]:
+    return [event.kind for event in folder.events]
+
+
+def test_a_fault_is_seen_waited_for_and_suspicious(writer: RunWriter, box: SignalBox) -> None:
+    result, folder, said = go(writer, box, config(writer, "fault:oob_load,3,0.1"))
+    assert (result.signal, result.exit_code, result.shell_code) == (signal.SIGABRT, None, 134)
+    assert result.suspicious
+    assert len(result.dumps) == 1
+    assert any("nothing will be ended" in text for text in said)
+    assert {"started", "finding", "dump", "ended", "run-ended"} <= set(kinds(folder))
+
+
+def test_a_quiet_end_is_not_suspicious(writer: RunWriter, box: SignalBox) -> None:
+    result, _, _ = go(writer, box, config(writer, "say:x", "exit:3"))
+    assert (result.exit_code, result.suspicious, result.ended_by) == (3, False, None)
+
+
+def test_a_program_that_cannot_be_started(writer: RunWriter, box: SignalBox) -> None:
+    with pytest.raises(MissingTool, match="cannot be started"):
+        Supervisor(config(writer)._replace(argv=("/no/such",)), writer, box).run()
+    with pytest.raises(MissingTool):
+        Supervisor(config(writer)._replace(argv=("bad\0name",)), writer, box).run()
+
+
+def test_a_hang_takes_metrics_first_then_host_then_gpu_evidence(writer: RunWriter, box: SignalBox) -> None:
+    order: list[str] = []
+
+    def runner(argv: tuple[str, ...], env: object, cwd: object, limits: object, on_output: object) -> Outcome:
+        order.append(os.path.basename(argv[0]))
+        return Outcome(b"text", 0)
+
+    means = Means("/bin/py-spy", runner, (lambda: order.append("metrics"),))  # type: ignore[arg-type]
+    made = config(writer, "hang", rules=HangRules(silence=1.0))
+    result, folder, _ = go(writer, box, made, means=means)
+    assert order == ["metrics", "nvidia-smi", "py-spy"]
+    assert result.hang is not None
+    assert result.ended_by in ("hang", None)
+    events = kinds(folder)
+    assert events.index("host-stack") < events.index("asked-for-dump") < events.index("dump")
+
+
+def test_a_process_that_does_not_dump_when_asked_is_not_waited_for_for_ever(
+    writer: RunWriter, box: SignalBox
+) -> None:
+    made = config(
+        writer,
+        "shell:P=$(echo $CUDA_COREDUMP_PIPE | sed s/%h/x/ | sed s/%p/$PPID/); mkfifo $P; exec 3<>$P; sleep 30",
+        rules=HangRules(silence=0.8),
+        hang_patience=1.0,
+    )
+    result, folder, _ = go(writer, box, made, means=Means(None))
+    assert result.ended_by == "hang"
+    assert any(e.kind == "asked-for-dump" and e.fields["ok"] for e in folder.events)
+
+
+def test_kernel_log_lines_are_recorded_and_make_a_run_suspicious(
+    writer: RunWriter, box: SignalBox, tmp_path: Path
+) -> None:
+    log = tmp_path / "kmsg"
+    log.write_text("4,1,28199846,-;NVRM: Xid (PCI:0000:00:06): 79, GPU has fallen off the bus.\n")
+    result, folder, _ = go(writer, box, config(writer, "exit:0"), kernel=KernelFollower(str(log)))
+    assert result.suspicious
+    (xid,) = [event for event in folder.events if event.kind == "xid"]
+    assert xid.number("code") == 79
+    assert "fallen off the bus" in Path(writer.file("kernel.log")).read_text()
+
+
+def test_an_unreadable_kernel_log_is_a_problem_that_is_told(writer: RunWriter, box: SignalBox) -> None:
+    _, folder, _ = go(writer, box, config(writer, "exit:0"), kernel=KernelFollower("/nowhere"))
+    assert any("kernel log cannot be read" in what for what in folder.problems)
+
+
+def test_without_a_subreaper_that_is_told(
+    writer: RunWriter, box: SignalBox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervise.tree, "become_subreaper", lambda: False)
+    _, folder, _ = go(writer, box, config(writer, "exit:0"))
+    assert any("gives us no orphans" in what for what in folder.problems)
+
+
+def step_until(supervisor: Supervisor, what: str, folder: str, seconds: float = 15) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        supervisor.step(0.05)
+        if any(event.kind == what for event in open_run(folder).events):
+            return
+    raise AssertionError(what)
+
+
+def test_versions_of_what_the_worker_had_loaded_are_in_the_report(
+    writer: RunWriter, box: SignalBox, tmp_path: Path
+) -> None:
+    site = tmp_path / "site-packages"
+    (site / "nvidia_cudnn_cu13-9.19.0.56.dist-info").mkdir(parents=True)
+    paths = [
+        tmp_path / "libcuda.so.580.159.04",
+        site / "nvidia/cudnn/lib/libcudnn.so.9",
+        tmp_path / "libcudnn.so.9",
+    ]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"no real library")
+    steps = [f"map:{path}" for path in paths]
+    _, folder, _ = go(writer, box, config(writer, "sleep:0.1", *steps, "sleep:1.2", "fault:oob_load,2,0.3"))
+    assert {"libraries", "versions", "duplicate-libraries"} <= set(kinds(folder))
+    report = analyze_rundir(writer.path, AnalyzeOptions(fast=True))
+    assert report.environment is not None
+    assert report.environment["driver"].value == "580.159.04"
+    assert report.environment["cudnn"].value == "9.19.0.56"
+    assert any("cudnn is loaded from 2 files" in note for note in report.provenance)
+
+
+def test_dumps_over_the_cap_are_thinned_out(writer: RunWriter, box: SignalBox) -> None:
+    steps = [f"fork:sleep:{n / 2};fault:oob_load" for n in range(3)]
+    made = config(writer, *steps, "wait", max_dumps_bytes=900_000)
+    _, folder, _ = go(writer, box, made)
+    assert "dump-dropped" in kinds(folder)
+    assert len(os.listdir(writer.file("cores"))) == 2
+
+
+class TestSignals:
+    def supervisor(
+        self, writer: RunWriter, box: SignalBox, *steps: str, **fields: object
+    ) -> tuple[Supervisor, list[str]]:
+        said: list[str] = []
+        made = Supervisor(config(writer, *steps, **fields), writer, box, say=said.append, means=Means(None))
+        made.start()
+        return made, said
+
+    def end(self, supervisor: Supervisor) -> AttemptResult:
+        deadline = time.monotonic() + 20
+        while not supervisor.over and time.monotonic() < deadline:
+            supervisor.step()
+        assert supervisor.over
+        return supervisor.finish()
+
+    def test_a_stop_during_a_dump_waits_and_a_second_one_cuts_it_short(
+        self, writer: RunWriter, box: SignalBox
+    ) -> None:
+        supervisor, said = self.supervisor(writer, box, "fault:oob_load,3,5")
+        step_until(supervisor, "dump", writer.path)
+        os.kill(os.getpid(), signal.SIGTERM)
+        supervisor.step(0.1)
+        assert any("waiting for it" in text for text in said)
+        assert supervisor.terminations == 1
+        os.kill(os.getpid(), signal.SIGTERM)
+        result = self.end(supervisor)
+        assert any("cut short" in text for text in said)
+        assert result.ended_by == "user"
+        assert result.seconds < 5
+
+    def test_evidence_on_request_and_forwarding(self, writer: RunWriter, box: SignalBox) -> None:
+        supervisor, _ = self.supervisor(writer, box, "sleep:30", hang_dumps=False)
+        step_until(supervisor, "process", writer.path)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        supervisor.step(0.1)
+        assert supervisor.hang == "asked for by SIGUSR1"
+        assert not supervisor.over
+        os.kill(os.getpid(), signal.SIGHUP)
+        result = self.end(supervisor)
+        assert result.signal == signal.SIGHUP
+
+    def test_ctrl_c_is_counted(self, writer: RunWriter, box: SignalBox) -> None:
+        supervisor, _ = self.supervisor(writer, box, "sleep:30")
+        step_until(supervisor, "process", writer.path)
+        os.kill(os.getpid(), signal.SIGINT)
+        result = self.end(supervisor)
+        assert (result.interrupts, result.ended_by) == (1, "user")
+
+    def test_a_caller_can_stop_the_program(self, writer: RunWriter, box: SignalBox) -> None:
+        supervisor, _ = self.supervisor(writer, box, "ignore:SIGTERM", "say:deaf", "sleep:30")
+        step_until(supervisor, "process", writer.path)
+        time.sleep(0.3)
+        supervisor.stop("caller")
+        supervisor.stop("caller")
+        assert self.end(supervisor).signal == signal.SIGKILL
+
+
+def test_a_program_that_goes_on_after_its_fault_is_examined(writer: RunWriter, box: SignalBox) -> None:
+    made = config(writer, "fork:fault:oob_load", "sleep:30", after_fault=0.8)
+    result, folder, said = go(writer, box, made, means=Means(None))
+    assert result.ended_by == "after-fault"
+    assert result.hang is None
+    assert "after-fault" in kinds(folder)
+    assert any("still running" in text for text in said)
+
+
+def test_host_stacks_have_a_time_limit_and_stop_when_the_user_wants_out(writer: RunWriter) -> None:
+    from crashlab.capture.tree import Proc
+
+    means = Means("/bin/py-spy", before=(lambda: pytest.fail("not asked any more"),))
+    here = Proc(os.getpid(), 1, 0.0, "python", ())
+    done = evidence.take_host_evidence(writer, 1, 1, [here], means, lambda: True)
+    assert done == (os.getpid(),)
+    (event,) = [e for e in open_run(writer.path).events if e.kind == "host-stack"]
+    assert "used up" in (event.text("problem") or "")
+
+
+def test_with_no_pipe_that_is_recorded(writer: RunWriter) -> None:
+    assert evidence.ask_for_dumps(writer, 1, None, "/", [1]) == ()
+    assert kinds(open_run(writer.path)) == ["asked-for-dump"]
+
+
+def test_the_command_line_in_this_process(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    from tests.support.command import run_cli
+
+    done = run_cli(
+        "run", "--fast", "--out", str(tmp_path / "run"), "--linger", "1s", "--", *fake("fault:oob_load")
+    )
+    assert done.code == 10
+    assert "oob_global_load_call" in done.err
+    quiet = run_cli("run", "-q", "--fast", "--out", str(tmp_path / "q"), "--", *fake("fault:misaligned"))
+    assert len(quiet.err.splitlines()) == 1
+    recorded = run_cli("run", "--no-analysis", "--out", str(tmp_path / "r"), "--", *fake("exit:5"))
+    assert recorded.code == 5
+    unread = run_cli(
+        "run",
+        "--fast",
+        "--out",
+        str(tmp_path / "u"),
+        "--",
+        *fake(
+            "say:x",
+            "shell:head -c 5000 /dev/zero > $(echo $CUDA_COREDUMP_FILE | sed s/%h/h/ | sed s/%p/1/ | sed s/%t/2/)",
+        ),
+    )
+    assert unread.code == 15
+    assert run_cli("run").code == 2
+    assert run_cli("run", "--grace", "soon", "--", "x").code == 2
+    assert run_cli("run", "--max-dumps-bytes", "many", "--", "x").code == 2
+    assert "export CUDA_COREDUMP_FILE" in run_cli("run", "--print-env", "shell").out
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(KeyboardInterrupt(), "was interrupted"), (ValueError("odd"), "failed: ValueError: odd")],
+)
+def test_an_analysis_that_fails_ends_neither_record_nor_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, words: str
+) -> None:
+    from crashlab.report import fromrundir
+    from tests.support.command import run_cli
+
+    def broken(*arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr(fromrundir, "analyze_rundir", broken)
+    monkeypatch.delenv("CRASHLAB_TRACEBACK", raising=False)
+    done = run_cli("run", "--out", str(tmp_path / "run"), "--", *fake("fault:oob_load"))
+    assert done.code == 134
+    assert words in done.err
+    assert open_run(tmp_path / "run").ended
+
+
+def test_while_a_report_is_made_stopping_signals_interrupt(box: SignalBox) -> None:
+    with pytest.raises(KeyboardInterrupt), box.released():
+        signal.raise_signal(signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert box.take() == [signal.SIGTERM]
+
+
+def test_sizes_and_times_are_read_as_people_write_them() -> None:
+    from crashlab.cli.run import _seconds, _size
+
+    assert [_size(text) for text in ("10", "4k", "1.5G", "2MiB", "3tb")] == [
+        10,
+        4096,
+        3 << 29,
+        2 << 20,
+        3 << 40,
+    ]
+    assert [_seconds(text) for text in ("30", "90s", "5m", "2h", "never")] == [30, 90, 300, 7200, None]
+    with pytest.raises(ValueError, match="out of range"):
+        _seconds("-1")

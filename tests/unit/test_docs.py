@@ -1,0 +1,30 @@
+"""Generated pages are up to date; links of the documentation point at files that exist."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["gen_verified_docs.py", "gen_report_schema.py", "gen_signature_docs.py", "gen_library_rules.py"],
+)
+def test_generated_files_are_up_to_date(script: str) -> None:
+    argv = [sys.executable, str(ROOT / "scripts" / script), "--check"]
+    found = subprocess.run(argv, check=False, capture_output=True)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_point_at_files_that_exist(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
+        if not target.startswith(("http:", "https:", "mailto:")):
+            assert (page.parent / target).exists(), target
