@@ -14,7 +14,7 @@ from crashlab.rundir.layout import is_run
 
 
 @click.command()
-@click.argument("cores", nargs=-1, metavar="CORE...|RUNDIR|FOLDER", type=click.Path())
+@click.argument("cores", nargs=-1, metavar="CORE...|RUNDIR|FOLDER", type=click.Path(readable=False))
 @click.option("--json", "as_json", is_flag=True, help="Write the report as JSON (schema crashlab.report/1).")
 @click.option("--fast", is_flag=True, help="Start no external process: neither cuda-gdb nor nvdisasm.")
 @click.option(
@@ -24,14 +24,14 @@ from crashlab.rundir.layout import is_run
     "--log",
     "logs",
     multiple=True,
-    type=click.Path(),
+    type=click.Path(readable=False),
     metavar="FILE",
     help="Output of the crashed program: driver lines, server log, traceback. Repeatable.",
 )
 @click.option(
     "--dmesg",
     multiple=True,
-    type=click.Path(),
+    type=click.Path(readable=False),
     metavar="FILE",
     help="Kernel log with NVRM Xid lines. Repeatable.",
 )
@@ -44,7 +44,7 @@ from crashlab.rundir.layout import is_run
 )
 @click.option(
     "--transcript",
-    type=click.Path(allow_dash=True),
+    type=click.Path(allow_dash=True, readable=False),
     metavar="FILE|-",
     help="A cuda-gdb transcript instead of a dump; '-' reads standard input.",
 )
@@ -63,7 +63,7 @@ from crashlab.rundir.layout import is_run
     metavar="SECONDS",
     help="Time limit for cuda-gdb.",
 )
-@click.option("--nvdisasm", type=click.Path(), metavar="PATH", help="The nvdisasm to use.")
+@click.option("--nvdisasm", type=click.Path(readable=False), metavar="PATH", help="The nvdisasm to use.")
 @click.option(
     "--sass-by",
     type=click.Choice(SASS_BY),
@@ -177,19 +177,13 @@ def _folder(folder: str, options: AnalyzeOptions, *, as_json: bool, use_exit_cod
 
 def _read(transcript: str) -> bytes:
     """A transcript's bytes, at most 16 MiB of them."""
-    from crashlab.errors import UnreadableInput
+    from crashlab.inputfile import open_regular
 
     limit = 16 << 20
     if transcript == "-":
         return sys.stdin.buffer.read(limit)
-    try:
-        with open(transcript, "rb") as file:
-            return file.read(limit)
-    except (OSError, ValueError) as error:
-        raise UnreadableInput(
-            f"Cannot read the transcript {transcript}: {getattr(error, 'strerror', None) or error}.",
-            hint="Give the text that cuda-gdb printed, or '-' and paste it.",
-        ) from error
+    with open_regular(transcript, "transcript") as file:
+        return file.read(limit)
 
 
 def _print(report: Report, *, as_json: bool, verbose: bool, quiet: bool) -> None:

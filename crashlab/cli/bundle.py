@@ -6,21 +6,24 @@ from pathlib import Path
 
 import click
 
-from crashlab.errors import UsageError
+from crashlab.errors import UnreadableInput, UsageError
 from crashlab.report.safe import one_line
 
 
 @click.command()
-@click.argument("source", required=False, metavar="RUNDIR|REPORT.JSON|DUMP", type=click.Path())
+@click.argument("source", required=False, metavar="RUNDIR|REPORT.JSON|DUMP", type=click.Path(readable=False))
 @click.option(
     "-o",
     "--output",
-    type=click.Path(),
+    type=click.Path(readable=False),
     metavar="FILE.zip",
     help="The bundle; further parts get .part2.zip and so on.",
 )
 @click.option(
-    "--check", type=click.Path(), metavar="FILE.zip", help="Show what a bundle holds and what was taken out."
+    "--check",
+    type=click.Path(readable=False),
+    metavar="FILE.zip",
+    help="Show what a bundle holds and what was taken out.",
 )
 @click.option(
     "--include-dump", is_flag=True, help="Take the GPU core dumps in, without the contents of GPU memory."
@@ -62,6 +65,16 @@ def _write(source: str, target: Path, dump: bool, memory: bool) -> int:
     from crashlab.report import bundle as writer
 
     evidence = load(source, "never")
+    if evidence.report.verdict.kind == "unreadable":
+        raise UnreadableInput(
+            f"There is nothing to bundle: {evidence.report.verdict.headline}",
+            hint="Give a run directory, a report.json or a readable dump.",
+        )
+    if dump and evidence.folder is None:
+        raise UsageError(
+            "--include-dump takes dumps from a run directory, and this is a single file.",
+            hint="Put the dump into RUNDIR/cores/ beside a report.json, or attach it yourself.",
+        )
     users, hosts = local_names()
     options = writer.Options(dump, memory, users, hosts)
     written = writer.write(evidence.report, evidence.folder, target, options, evidence.timeline)

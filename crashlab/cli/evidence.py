@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from crashlab.errors import UnreadableInput
 from crashlab.facts import Report
+from crashlab.inputfile import open_regular
 from crashlab.report.timeline import Timeline
 
 _REPORT, _TIMELINE = "report.json", "timeline.jsonl"
@@ -26,7 +27,7 @@ def load(path: str, debugger: str = "auto") -> Evidence:
     """Read whatever ``path`` is. Raises UnreadableInput when it is nothing of the kind."""
     place = Path(path)
     if place.is_dir():
-        return Evidence(_read_report(place / _REPORT), place, _read_timeline(place / _TIMELINE))
+        return Evidence(_of_folder(place), place, _read_timeline(place / _TIMELINE))
     if _is_json(place):
         return Evidence(_read_report(place))
     from crashlab.report import build
@@ -35,11 +36,22 @@ def load(path: str, debugger: str = "auto") -> Evidence:
     return Evidence(build.analyze([path], AnalyzeOptions(debugger=debugger)))
 
 
+def _of_folder(place: Path) -> Report:
+    """The report that a folder holds; that of a run directory is computed anew when it was never written."""
+    from crashlab.rundir.layout import is_run
+
+    if not (place / _REPORT).exists() and is_run(str(place)):
+        from crashlab.report.fromrundir import analyze_rundir
+
+        return analyze_rundir(str(place))
+    return _read_report(place / _REPORT)
+
+
 def _is_json(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
+        with open_regular(path, "report") as file:
             return file.read(64).lstrip()[:1] == b"{"
-    except (OSError, ValueError):
+    except UnreadableInput:
         return False
 
 
@@ -47,14 +59,14 @@ def _read_report(path: Path) -> Report:
     from crashlab.report import jsonio
 
     try:
-        if path.stat().st_size > _LIMIT:
-            raise UnreadableInput(
-                f"{path.name} is larger than {_LIMIT:,} bytes.", hint="This is no report.json."
-            )
-        return jsonio.loads(path.read_bytes())
-    except OSError as error:
+        with open_regular(path, "report") as file:
+            raw = file.read(_LIMIT + 1)
+    except UnreadableInput as error:
         hint = f"A run directory holds a {_REPORT}; 'crashlab analyze --json DUMP > {_REPORT}' writes one."
-        raise UnreadableInput(f"Cannot read {path}: {error.strerror or error}.", hint=hint) from error
+        raise UnreadableInput(str(error), hint=hint) from error
+    if len(raw) > _LIMIT:
+        raise UnreadableInput(f"{path.name} is larger than {_LIMIT:,} bytes.", hint="This is no report.json.")
+    return jsonio.loads(raw)
 
 
 def _read_timeline(path: Path) -> Timeline | None:

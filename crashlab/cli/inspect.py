@@ -35,7 +35,7 @@ def _number(text: str) -> int:
 
 
 @click.command()
-@click.argument("core", type=click.Path())
+@click.argument("core", type=click.Path(readable=False))
 @click.argument("view", type=click.Choice(_VIEWS))
 @click.option("--json", "as_json", is_flag=True, help="Rows as JSON; absent values are null.")
 @click.option("--device", type=int, help="Only this device.")
@@ -65,8 +65,10 @@ def _number(text: str) -> int:
 @click.option(
     "--sass-by", type=click.Choice(SASS_BY), default="auto", help="sass: who reads the instructions."
 )
-@click.option("--nvdisasm", type=click.Path(), help="sass: the nvdisasm to use.")
-@click.option("-o", "--output", type=click.Path(), help="cubin: the file to write (must not exist).")
+@click.option("--nvdisasm", type=click.Path(readable=False), help="sass: the nvdisasm to use.")
+@click.option(
+    "-o", "--output", type=click.Path(readable=False), help="cubin: the file to write (must not exist)."
+)
 def inspect(core: str, view: str, as_json: bool, output: str | None, **options: object) -> int:
     """Show one view of a dump as a table or as JSON.
 
@@ -130,6 +132,8 @@ def _view(dump: CoreDump, view: str, options: dict[str, object]) -> Table:
         return _STATE[view](dump, focus)
     if view == "memory":
         offset, length = number("offset") or 0, number("length") or 256
+        if offset < 0 or length < 0:
+            raise UsageError("--offset and --length count from 0 up.", hint="Write 4096 or 0x1000.")
         address, space = number("address"), options.get("space")
         if address is not None:
             return memory.at_address(dump, address, length)

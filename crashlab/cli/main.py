@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import sys
 from typing import NoReturn
 
 import click
 
 from crashlab import __version__
-from crashlab.errors import CrashlabError
+from crashlab.errors import CrashlabError, UnreadableInput
 from crashlab.report.safe import one_line
 
 _COMMANDS = {
@@ -93,13 +96,39 @@ def main(argv: list[str] | None = None) -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
         sys.exit(130)
+    except SystemExit:
+        # click turns a closed pipe into exit 1 and wraps the streams so that nothing is flushed any more.
+        if type(sys.stdout).__name__.endswith("PacifyFlushWrapper"):
+            sys.exit(0)
+        raise
     except BrokenPipeError:
         # The reader of our output went away (crashlab … | head): not an error of ours.
-        sys.stderr.close()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF):
+            _internal(error)
+        _unwritable(error)
     except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback for users
         _internal(error)
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Nobody reads any more (crashlab … | head). Nothing may be written at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError) as error:
+        _unwritable(error)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _unwritable(error: Exception) -> NoReturn:
+    """Standard output or a file cannot be written: the disk is full, or it was closed."""
+    reason = getattr(error, "strerror", None) or str(error)
+    with contextlib.suppress(OSError, ValueError):
+        click.echo(f"crashlab: the output could not be written: {reason}.", err=True)
+        click.echo("          Free some space, or write to another place with -o.", err=True)
+    os._exit(UnreadableInput.exit_code)
 
 
 def fail(error: CrashlabError) -> NoReturn:
@@ -112,8 +141,6 @@ def fail(error: CrashlabError) -> NoReturn:
 
 def _internal(error: Exception) -> NoReturn:
     """An error of ours: say so, keep the traceback for whoever asks for it, leave with 1."""
-    import os
-
     if os.environ.get("CRASHLAB_TRACEBACK"):
         raise error
     click.echo(f"crashlab: internal error: {type(error).__name__}: {one_line(str(error), 300)}", err=True)

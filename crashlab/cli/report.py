@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,11 @@ _FORMATS = ("text", "md", "html", "json", "junit")
 
 @click.command()
 @click.argument(
-    "inputs", nargs=-1, required=True, metavar="RUNDIR|REPORT.JSON|DUMP [OTHER]", type=click.Path()
+    "inputs",
+    nargs=-1,
+    required=True,
+    metavar="RUNDIR|REPORT.JSON|DUMP [OTHER]",
+    type=click.Path(readable=False),
 )
 @click.option(
     "--format",
@@ -32,7 +37,11 @@ _FORMATS = ("text", "md", "html", "json", "junit")
     "--for", "target", type=click.Choice(_FORMS), help="Markdown in the order of this project's issue form."
 )
 @click.option(
-    "-o", "--output", type=click.Path(), metavar="FILE", help="Where to write; standard output without it."
+    "-o",
+    "--output",
+    type=click.Path(readable=False),
+    metavar="FILE",
+    help="Where to write; standard output without it.",
 )
 @click.option(
     "--open", "show", is_flag=True, help="Open the HTML report, or the project's empty form, in a browser."
@@ -70,6 +79,7 @@ def report(
             "More than two reports cannot be compared.", hint="Give one to render, two to compare."
         )
     form = _format(form, target, output, show)
+    _refuse_input(inputs, output)
     if len(inputs) == 2:
         _write(_comparison(inputs, debugger, form), output)
         return 0
@@ -77,6 +87,15 @@ def report(
     path = _write(_rendered(evidence, form, target, verbose), output, temporary=show and form == "html")
     _after(evidence, form, target, path, show)
     return 3 if evidence.report.verdict.kind == "unreadable" else 0
+
+
+def _refuse_input(inputs: tuple[str, ...], output: str | None) -> None:
+    """Evidence is never written over: a report may replace an older report, but no input."""
+    if output is None:
+        return
+    for path in inputs:
+        if os.path.exists(output) and os.path.exists(path) and os.path.samefile(output, path):
+            raise UsageError(f"{output} is what is being read.", hint="Choose another name with -o.")
 
 
 def _format(form: str | None, target: str | None, output: str | None, show: bool) -> str:
@@ -147,7 +166,7 @@ def _comparison(inputs: tuple[str, ...], debugger: str, form: str) -> str:
 def _write(content: str, output: str | None, *, temporary: bool = False) -> Path | None:
     """To the file, else to a temporary one for the browser, else to standard output."""
     if output is None and not temporary:
-        sys.stdout.write(content)
+        sys.stdout.buffer.write(content.encode("utf-8", "replace"))
         return None
     if output is None:
         import tempfile

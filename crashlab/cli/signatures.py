@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ import click
 
 from crashlab.errors import UnreadableInput, UsageError
 from crashlab.facts import Hypothesis, SignatureMatch
+from crashlab.inputfile import open_regular
 from crashlab.report.safe import one_line
 from crashlab.signatures import catalogue
 from crashlab.signatures.entry import CONFIDENCES, KINDS, STATUSES, Entry, to_plain
@@ -25,7 +27,7 @@ def _catalogue_option(command: _Command) -> _Command:
         "folders",
         multiple=True,
         metavar="DIR",
-        type=click.Path(),
+        type=click.Path(readable=False),
         help="A folder of further entries (*.toml). Repeatable. $CRASHLAB_SIGNATURES adds folders too.",
     )(command)
 
@@ -141,7 +143,7 @@ def show_entry(name: str, folders: Sequence[str], as_json: bool) -> int:
     "logs",
     multiple=True,
     metavar="FILE",
-    type=click.Path(),
+    type=click.Path(readable=False),
     help="Server, driver or kernel log. Repeatable.",
 )
 @_catalogue_option
@@ -196,14 +198,11 @@ def _read_report(path: str) -> Any:
     """A parsed report.json (of a file, standard input or a run directory), or the report of a dump."""
     if os.path.isdir(path):
         path = os.path.join(path, "report.json")
-    try:
-        with click.open_file(path, "rb") as stream:
-            raw: bytes = stream.read(_MAX_REPORT + 1)
-    except OSError as error:
-        raise UnreadableInput(
-            f"cannot read {path}: {error.strerror or error}",
-            hint="Write a report with `crashlab analyze CORE --json > report.json`.",
-        ) from error
+    if path == "-":
+        raw: bytes = sys.stdin.buffer.read(_MAX_REPORT + 1)
+    else:
+        with open_regular(path, "report") as stream:
+            raw = stream.read(_MAX_REPORT + 1)
     if raw[:4] == b"\x7fELF" or raw[:2] == b"\x1f\x8b":
         import crashlab
 
@@ -262,7 +261,11 @@ def _argument(hypothesis: Hypothesis, most: int) -> list[str]:
 @click.argument("report", metavar="REPORT.json|RUNDIR|CORE", type=click.Path(allow_dash=True))
 @click.option("--id", "name", metavar="ID", help="The entry's id (default: from the kernel's name).")
 @click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(), help="The file to write; it must not exist."
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(readable=False),
+    help="The file to write; it must not exist.",
 )
 def new_entry(report: str, name: str | None, output: str | None) -> int:
     """Draft an entry from a crash: patterns generalised, fixture and near miss filled in.

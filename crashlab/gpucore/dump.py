@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TypeVar
 
+from crashlab.errors import UnreadableDump
 from crashlab.gpucore import layout, table
 from crashlab.gpucore.rows import (
     BacktraceRow,
@@ -49,8 +50,17 @@ class CoreDump:
         """Map a dump file (plain, gzip or xz); UnreadableDump when it is none or was cut short."""
         import os
 
-        view, _size, compression = open_view(path)
-        return cls(view, name=os.path.basename(os.fspath(path)), compression=compression)
+        view, size, compression = open_view(path)
+        try:
+            return cls(view, name=os.path.basename(os.fspath(path)), compression=compression)
+        except UnreadableDump as error:
+            if compression is None or error.reason not in ("cut-short", "empty"):
+                raise
+            raise UnreadableDump(
+                f"The {compression} file is cut short or damaged: only {size:,} bytes could be unpacked.",
+                reason="cut-short",
+                hint="Copy the file again; if it is whole, the dump was cut before it was compressed.",
+            ) from error
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -54,6 +54,12 @@ def _view_of(handle: int, name: str, limit: int | None) -> tuple[memoryview, int
     if status.st_size == 0:
         return memoryview(b""), 0, None
     magic = os.pread(handle, 6, 0)
+    if magic[:4] == b"\x28\xb5\x2f\xfd":
+        raise UnreadableDump(
+            f"{name} is compressed with zstd, which is not read here.",
+            reason="not-elf",
+            hint="Unpack it first: zstd -d.",
+        )
     kind = "gzip" if magic[:2] == b"\x1f\x8b" else "xz" if magic == b"\xfd7zXZ\0" else None
     if kind is not None:
         with os.fdopen(os.dup(handle), "rb") as file:

@@ -147,17 +147,15 @@ def read_lines(source: Iterable[bytes | str] | bytes | str) -> Iterator[Line]:
 
 
 def read_file(path: str) -> Iterator[Line]:
-    """Stream a log file in chunks of 1 MiB. Raises UnreadableInput if it cannot be opened or read."""
+    """Stream a log file in chunks of 1 MiB. Raises UnreadableInput if it is no file that can be read."""
     from crashlab.errors import UnreadableInput
+    from crashlab.inputfile import open_regular
 
     splitter = LineSplitter()
-    try:
-        with open(path, "rb") as stream:
+    with open_regular(path, "log") as stream:
+        try:
             while chunk := stream.read(_CHUNK):
                 yield from splitter.feed(chunk)
-    except OSError as error:
-        raise UnreadableInput(
-            f"cannot read the log {path}: {error.strerror or error}",
-            hint="Give the path of a readable text file.",
-        ) from error
+        except OSError as error:
+            raise UnreadableInput(f"cannot read the log {path}: {error.strerror or error}") from error
     yield from splitter.finish()

@@ -16,6 +16,10 @@ from crashlab.report.jsonio import SCHEMA
 from crashlab.report.options import DEFAULTS, AnalyzeOptions
 from crashlab.report.witnesses import Witnesses
 
+_WHY_UNREADABLE = {
+    "not-found": "it could not be opened as a file",
+    "too-large": "there is no room to unpack it",
+}
 _HASH_LIMIT = 4 << 20
 """Inputs up to this many bytes are hashed, but for --fast; hashing a 100 GiB dump would cost minutes."""
 
@@ -53,12 +57,36 @@ def analyze(paths: Sequence[str | os.PathLike[str]], options: AnalyzeOptions = D
 
     Of several, the first real exception is the candidate origin and gives the verdict.
     """
-    reports = [analyze_dump(path, options) for path in paths]
-    if len(reports) == 1:
-        return reports[0]
-    from crashlab.report.cases import combine
+    distinct = _distinct(paths)
+    reports = [analyze_dump(path, options) for path in distinct]
+    report = reports[0]
+    if len(reports) > 1:
+        from crashlab.report.cases import combine
 
-    return combine(reports)
+        report = combine(reports)
+    twice = len(paths) - len(distinct)
+    if twice:
+        note = (
+            f"{twice} of the {len(paths)} paths name a file that was given already; each file was read once."
+        )
+        report = report._replace(provenance=(*report.provenance, note))
+    return report
+
+
+def _distinct(paths: Sequence[str | os.PathLike[str]]) -> list[str | os.PathLike[str]]:
+    """The paths without those that name the same file again."""
+    seen: set[object] = set()
+    out = []
+    for path in paths:
+        try:
+            status = os.stat(path)
+            key: object = (status.st_dev, status.st_ino)
+        except (OSError, ValueError):
+            key = os.fspath(path)
+        if key not in seen:
+            seen.add(key)
+            out.append(path)
+    return out
 
 
 def _sass_reader(disassembly: Disassembly, options: AnalyzeOptions) -> dict[str, facts.ReaderStatus]:
@@ -135,7 +163,7 @@ def _unreadable(path: str | os.PathLike[str], error: UnreadableDump, witnesses: 
     verdict = facts.Verdict(
         kind="unreadable",
         headline=f"Unreadable: {str(error)[:1].lower()}{str(error)[1:]}",
-        confidence=facts.Confidence("high", (f"the file was read by its bytes; reason: {error.reason}",)),
+        confidence=facts.Confidence("high", (_WHY_UNREADABLE.get(error.reason, "its bytes say so"),)),
         does_not_mean=("It does not mean that nothing failed: the evidence is missing, not the fault.",),
     )
     report = facts.Report(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from crashlab.errors import UnreadableInput
+from crashlab.inputfile import open_regular
 from crashlab.report.bundle import SCHEMA
 from crashlab.report.redact import leftovers
 
@@ -47,6 +48,7 @@ class Check(NamedTuple):
 
 def check(path: Path) -> Check:
     """Read all parts of a bundle. Raises UnreadableInput when the first is no bundle."""
+    open_regular(path, "bundle").close()
     parts = [path, *(p for n in range(2, 1000) if (p := path.with_suffix(f".part{n}.zip")).exists())]
     contents: dict[str, tuple[Path, bytes]] = {}
     for part in parts:

@@ -58,8 +58,11 @@ def _lines(report: facts.Report, verbose: bool) -> Iterator[str]:
         yield from _row("confidence", f"{verdict.confidence.level}: {reasons}")
     for sentence in verdict.does_not_mean:
         yield from _row("but", sentence)
+    if verdict.kind == "unreadable":
+        for note in report.provenance[:2]:
+            yield from _row("next", note)
+    yield from _readers(report, verbose)
     if verbose:
-        yield from _readers(report)
         for note in report.provenance:
             yield from _row("note", note)
     for command in report.commands:
@@ -252,8 +255,11 @@ def _inconsistencies(report: facts.Report) -> Iterator[str]:
         yield from _row("disagreement", f"{item.what} {item.resolution}")
 
 
-def _readers(report: facts.Report) -> Iterator[str]:
+def _readers(report: facts.Report, verbose: bool) -> Iterator[str]:
+    """All readers; without ``verbose`` those that were asked and could not answer."""
     for name, status in (report.readers or {}).items():
+        if not verbose and (status.status in ("ok", "skipped") or name == "native"):
+            continue
         ms = f", {status.ms:.0f} ms" if status.ms is not None else ""
         version = f" {status.version}" if status.version else ""
         detail = f": {status.detail}" if status.detail else ""

@@ -23,6 +23,7 @@ class Witnesses:
         self._options = options
         self._session: SessionResult | None = None
         self._misfits: tuple[str, ...] = ()
+        self._absent = False
         self._thread: threading.Thread | None = None
         self._text: TextEvidence | None = None
 
@@ -33,23 +34,25 @@ class Witnesses:
             return
         import threading
 
-        from crashlab.debugger import candidates
-
-        option = None if options.debugger in ("auto", "always") else options.debugger
         meta, device = dump.meta, next(iter(dump.devices), None)
         driver = (meta.driver_major, meta.driver_minor or 0) if meta and meta.driver_major else None
         sm = None
         if device is not None and device.sm_major is not None and device.sm_minor is not None:
             sm = (device.sm_major, device.sm_minor)
-        choice = candidates.choose(candidates.find(option), driver, sm)
-        if choice.candidate is None and options.debugger == "auto":
-            return
-        self._misfits = choice.misfits
 
         def work() -> None:
+            # Looking for candidates asks each for its version, and one that hangs must delay nobody.
+            from crashlab.debugger import candidates
             from crashlab.debugger.session import run_session
 
-            self._session = run_session(path, choice, seconds=options.debugger_timeout)
+            option = None if options.debugger in ("auto", "always") else options.debugger
+            found = candidates.find(option)
+            choice = candidates.choose(found, driver, sm)
+            self._misfits = choice.misfits
+            if found or options.debugger != "auto":
+                self._session = run_session(path, choice, seconds=options.debugger_timeout)
+            else:
+                self._absent = True
 
         self._thread = threading.Thread(target=work, name="cuda-gdb", daemon=True)
         self._thread.start()
@@ -85,6 +88,8 @@ class Witnesses:
             return report
         self._thread.join(self._options.debugger_timeout + 10)
         session = self._session
+        if self._absent:
+            return report
         if session is None:
             lost = facts.ReaderStatus("timed-out", detail="cuda-gdb could not be ended in time")
             return report._replace(readers={**(report.readers or {}), "cuda_gdb": lost})

@@ -99,16 +99,16 @@ def read_file(path: str) -> dict[str, EnvFact]:
     """Facts of one file, whatever form it has. Raises UsageError, UnreadableInput."""
     import os
 
+    from crashlab.inputfile import open_regular
+
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path, "environment file") as stream:
             raw = stream.read(MAX_FILE + 1)
-    except OSError as error:
+    except (UnreadableInput, OSError) as error:
         raise UsageError(
-            f"--env {path!r} is neither key=value nor a readable file ({error.strerror or error})",
+            f"--env {path!r} is neither key=value nor a readable file ({error})",
             hint="Examples: --env cudnn=9.19.0.56, or --env FILE with the output of `vllm collect-env`.",
         ) from error
-    except ValueError as error:
-        raise UsageError(f"--env {path!r} is no file name") from error
     if len(raw) > MAX_FILE:
         raise UnreadableInput(f"the environment file {path} is larger than {MAX_FILE >> 20} MiB")
     return parse_text(raw.decode("utf-8", "replace"), os.path.basename(path))

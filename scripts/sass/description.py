@@ -254,6 +254,24 @@ class Description:
         """Records whether the words of ``a`` come before those of ``b`` at their common gap."""
         self.order[a, b], self.order[b, a] = first, not first
 
+    def add_special(self, index: int, word: int) -> bool:
+        """Makes the number of a slot in ``word`` (or all powers of two) a category; says if it is new."""
+        slot, special = self.slots[index], self.special[index]
+        value = slot.value(word)
+        overlaid = any(other.mask & slot.mask for other in self.slots[:index])
+        plain = self.code(index, word) in (0, self.power_code(index))
+        if slot.kind not in ("hex", "shex") or overlaid or not plain or value >> 32 or len(special) > 6:
+            return False
+        power = value & (value - 1) == 0 and 2 <= value < 2**31
+        new: int | str = "pow2" if power and "pow2" not in special else value
+        if new in special:
+            return False
+        # exact values come before the powers of two
+        special.insert(special.index("pow2") if "pow2" in special else len(special), new)
+        if not any(index in part.slots for part in self.parts):
+            self.parts.append(Part(0, (index,)))
+        return True
+
     def smallest_choice(self) -> int:
         """Returns the bits of the smallest part with a choice, to divide the class on."""
         masks = [

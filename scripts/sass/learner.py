@@ -18,24 +18,20 @@ import random
 from collections import defaultdict
 from collections.abc import Generator
 
+from asking import GUARD, UNGUARDED, Asker, Step, Texts
 from description import MAX_ROWS, Description, Part, Value
 from oracle import CONTROL_MASK, NEUTRAL_CONTROL
 from slots import SlotFinder
 from tokens import tokenize
-from words import BODY_BITS, Answers, GaveUp, bits_of, clean, distances
+from words import BODY_BITS, Answers, GaveUp, bits_of
 
 from crashlab.sass.decode.model import ClassModel
 
 Blocks = list[list[str]]
-Texts = list[tuple[int, str | None]]  # (word, text without guard, branch targets as distances)
-Asking = Generator[list[int], Answers, Texts]
-Step = Generator[list[int], Answers, None]
 Suspect = Part | int  # a part, or the number of a slot
-_GUARD = 15 << 12
-_UNGUARDED = 7 << 12
 
 
-class ClassLearner:
+class ClassLearner(Asker):
     """Learns the words of ``samples`` that agree on ``when`` (mask, value).
 
     ``strict``: only values that samples have, for a class whose other values are too entangled.
@@ -44,51 +40,14 @@ class ClassLearner:
     def __init__(
         self, opcode: int, samples: list[int], when: tuple[int, int], urz: int, strict: bool = False
     ) -> None:
+        super().__init__()
         self.opcode, self.samples, self.when, self.urz = opcode, samples, when, urz
         self.strict = strict
         self.rng = random.Random(opcode)
-        self.guard, self.name = "-", "?"
-        self.relative = False
+        self.name = "?"
         self.hints: list[int] = []  # words that could not be explained: bases for the next attempt
         self.trouble: list[tuple[int, list[Suspect]]] = []
         self.demoted = 0  # bits of numbers whose every value is learned as a word of its own
-
-    # -- asking -------------------------------------------------------------------------------------
-    def ask(self, words: list[int]) -> Asking:
-        """Asks for texts; branch targets come back as ``§`` and their distance."""
-        if not self.relative:
-            answers = yield words
-            return [(w, self._strip(text)) for w, (_, text) in zip(words, answers, strict=True)]
-        answers = yield [w for word in words for w in (word, word)]
-        pairs = zip(words, answers[::2], answers[1::2], strict=True)
-        return [(w, self._strip(distances(one, pc, two, pc2))) for w, (pc, one), (pc2, two) in pairs]
-
-    def _strip(self, text: str | None) -> str | None:
-        text = clean(text)
-        guarded = text is not None and self.guard != "-" and text.startswith("@")
-        return text.split(" ", 1)[1] if text is not None and guarded else text
-
-    @staticmethod
-    def agrees(model: ClassModel, word: int, text: str) -> bool:
-        """Says whether the model predicts ``text`` (at the address where a distance is the target)."""
-        return model.text(word, -16) == text.replace("§", "")
-
-    def find_relative(self, probe: list[int]) -> Step:
-        """Finds out whether a number in the text depends on the address."""
-        answers = yield [w for word in probe for w in (word, word)]
-        self.relative = any(a[1] != b[1] for a, b in zip(answers[::2], answers[1::2], strict=True))
-
-    def find_guard(self, probe: list[int]) -> Step:
-        """Finds out whether bits 12 to 15 print as a guard predicate before the instruction."""
-        answers = yield from self.ask([w & ~_GUARD | g << 12 for w in probe for g in range(16)])
-        texts = [[text for _, text in answers[at : at + 16]] for at in range(0, len(answers), 16)]
-        texts = [sixteen for sixteen in texts if sixteen[7] is not None]
-        for kind in ("P", "UP"):
-            names = [
-                "" if g == 7 else f"@{'!' * (g >> 3)}{kind}{'T' if g & 7 == 7 else g & 7} " for g in range(16)
-            ]
-            if texts and all(mine == [f"{name}{mine[7]}" for name in names] for mine in texts):
-                self.guard = kind
 
     # -- bases and slots ------------------------------------------------------------------------------
     def pick_bases(self, texts: Texts, limit: int, known: set[str]) -> list[int]:
@@ -325,7 +284,7 @@ class ClassLearner:
             known.seen.add(word)
             changed = True
         for i in [item for item in what if isinstance(item, int)]:
-            if self._add_special(known, i, word):
+            if known.add_special(i, word):
                 changed = True
                 parts += [p for p in known.parts if i in p.slots and p not in parts]
         if len(parts) > 1:
@@ -334,25 +293,6 @@ class ClassLearner:
         for part in parts if changed else ():
             part.hulls, part.cells = [], {}
         return changed
-
-    @staticmethod
-    def _add_special(known: Description, index: int, word: int) -> bool:
-        """Makes the number of a slot in ``word`` (or all powers of two) a category of its own."""
-        slot, special = known.slots[index], known.special[index]
-        value = slot.value(word)
-        overlaid = any(other.mask & slot.mask for other in known.slots[:index])
-        plain = known.code(index, word) in (0, known.power_code(index))
-        if slot.kind not in ("hex", "shex") or overlaid or not plain or value >> 32 or len(special) > 6:
-            return False
-        power = value & (value - 1) == 0 and 2 <= value < 2**31
-        new: int | str = "pow2" if power and "pow2" not in special else value
-        if new in special:
-            return False
-        # exact values come before the powers of two
-        special.insert(special.index("pow2") if "pow2" in special else len(special), new)
-        if not any(index in part.slots for part in known.parts):
-            known.parts.append(Part(0, (index,)))
-        return True
 
     def repair(self, known: Description, model: ClassModel, failing: list[int]) -> Step:
         """Changes the description so that at least one of the failing words can be described."""
@@ -387,7 +327,7 @@ class ClassLearner:
         yield from self.find_relative(real[:60])
         yield from self.find_guard(real[:6])
         if self.guard != "-":
-            real = list(dict.fromkeys(w & ~_GUARD | _UNGUARDED for w in real))
+            real = list(dict.fromkeys(w & ~GUARD | UNGUARDED for w in real))
         attempts = 1 if self.when[0] else 3
         for attempt in range(attempts):
             try:

@@ -25,7 +25,6 @@ class Oracle:
 
     def __init__(self, nvdisasm: str, arch: str) -> None:
         self.nvdisasm, self.arch = nvdisasm, arch
-        self.words = 0
 
     def ask(self, words: Sequence[int], base: int = 0) -> list[str | None]:
         """Returns the text of each word, placed one after the other from ``base`` on; None: rejected."""
@@ -61,7 +60,6 @@ class Oracle:
             path = Path(folder) / "code.bin"
             path.write_bytes(image)
             argv = [self.nvdisasm, "-b", self.arch, "-base", str(base), str(path)]
-            self.words += len(image) // 16
             return subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=600)
 
     def _halves(self, code: bytes, base: int, bad: set[int], complaint: str) -> list[str | None]:

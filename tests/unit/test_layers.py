@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2] / "crashlab"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("facts", "errors"),
+    ("facts", "errors", "inputfile"),
     ("gpucore", "cubin", "sass", "debugger", "logs"),
     ("postmortem", "signatures"),
     ("capture", "soak", "rundir", "demo"),
@@ -20,11 +20,11 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 SIDEWAYS = {
     # a room of the readers' layer may use one that stands left of it in this list
-    "cubin": {"facts", "errors"},
-    "gpucore": {"facts", "errors"},
-    "sass": {"facts", "errors"},
-    "debugger": {"facts", "errors", "cubin", "gpucore", "sass"},
-    "logs": {"facts", "errors", "cubin", "gpucore"},
+    "cubin": {"facts", "errors", "inputfile"},
+    "gpucore": {"facts", "errors", "inputfile"},
+    "sass": {"facts", "errors", "inputfile"},
+    "debugger": {"facts", "errors", "inputfile", "cubin", "gpucore", "sass"},
+    "logs": {"facts", "errors", "inputfile", "cubin", "gpucore"},
 }
 """What rooms of the second layer may import; reasoning, report and the rest may use all to their left."""
 
