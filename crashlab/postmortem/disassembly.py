@@ -96,7 +96,7 @@ class Disassembly:
 
     def _suffices(self, base: int, code: bytes, hit: CodeHit) -> bool:
         own = self._decoded(base, code, hit)
-        return not self._both and own is not None and not any(line.text.startswith(_UNKNOWN) for line in own)
+        return not self._both and own is not None and not any(is_unknown(line.text) for line in own)
 
     def _decoded(self, base: int, code: bytes, hit: CodeHit) -> tuple[SassLine, ...] | None:
         """Our own reading; None where there are no tables for the architecture."""
@@ -170,6 +170,11 @@ class Disassembly:
         except CrashlabError as error:
             self.missing = str(error)
             return None
+
+
+def is_unknown(text: str) -> bool:
+    """Whether a line is a word that our decoder does not know."""
+    return text.startswith(_UNKNOWN)
 
 
 def _word(code: bytes, at: int) -> int:

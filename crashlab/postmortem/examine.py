@@ -11,7 +11,7 @@ from crashlab.gpucore.dump import CoreDump
 from crashlab.postmortem import confidence, wording
 from crashlab.postmortem.attribute import Attribution, attribute, module_of, slot_was_reused
 from crashlab.postmortem.codemap import CodeMap
-from crashlab.postmortem.disassembly import Disassembly
+from crashlab.postmortem.disassembly import Disassembly, is_unknown
 from crashlab.postmortem.evidence import ASSERT, FaultGroup, collect
 from crashlab.postmortem.whose import library_of
 from crashlab.sass.line import SassLine
@@ -113,6 +113,10 @@ def _access(
         return None, jump or facts.Address("not-recoverable", why="the PC lies in no module of the dump")
     if not lines:
         return None, facts.Address("not-recoverable", why="the instruction was not disassembled")
+    raw = next((line.text for line in lines if line.pc == pc), "")
+    if is_unknown(raw):
+        why = f"crashlab's own tables do not know this instruction ({raw}); without --fast, nvdisasm is asked"
+        return None, facts.Address("not-recoverable", why=why)
     from crashlab.postmortem.address import rebuild
     from crashlab.postmortem.instruction import instruction_at
 

@@ -20,10 +20,10 @@ from collections.abc import Generator
 
 from asking import GUARD, UNGUARDED, Asker, Step, Texts
 from description import MAX_ROWS, Description, Part, Value
-from oracle import CONTROL_MASK, NEUTRAL_CONTROL
+from oracle import CONTROL_MASK, NEUTRAL_CONTROL, YIELDING_CONTROL
 from slots import SlotFinder
 from tokens import tokenize
-from words import BODY_BITS, Answers, GaveUp, bits_of
+from words import BODY_BITS, REUSE_BITS, Answers, GaveUp, bits_of, subsets, varying
 
 from crashlab.sass.decode.model import ClassModel
 
@@ -91,23 +91,33 @@ class ClassLearner(Asker):
             covered |= slot.mask
         loose = [bit for bit in body if not covered >> bit & 1]
         self.ignored = sum(1 << bit for bit in loose if finder.effect[bit] <= {"none"})
-        free = sum(1 << bit for bit in loose) & ~self.ignored
+        refused = [bit for bit in REUSE_BITS if bit in loose and finder.effect[bit] <= {"bad"}]
+        silent = yield from self.find_silent(texts, refused)
+        free = sum(1 << bit for bit in loose) & ~self.ignored & ~silent
         constant = sum(1 << bit for bit in bits_of(free) if finder.effect[bit] <= {"bad"})
         if self.strict:  # bits that no sample sets are not ignored: they make a word unknown
-            same = self.ignored & ~self._varying(texts)
+            same = self.ignored & ~varying([word for word, text in texts if text is not None])
             self.ignored, free, constant = self.ignored & ~same, free | same, constant | same
         description = Description(slots, free, constant, self.rng, self.urz, self.strict)
         yield from self.pick_base(description, texts, free, constant)
         return description
 
-    @staticmethod
-    def _varying(texts: Texts) -> int:
-        """Returns the bits that differ among the words."""
-        both, either = -1, 0
-        for word, text in texts:
-            if text is not None:
-                both, either = both & word, either | word
-        return either & ~both
+    def find_silent(self, texts: Texts, bits: list[int]) -> Generator[list[int], Answers, int]:
+        """Returns the reuse bits that are legal with another schedule, and never change the text.
+
+        Compilers set them on a few instructions without register operands, DEPBAR for one.
+        """
+        words = [word & ~CONTROL_MASK | YIELDING_CONTROL for word, text in texts if text is not None][:4]
+        masks = subsets(sum(1 << bit for bit in bits))
+        answers = yield from self.ask([word | mask for word in words for mask in masks])
+        plain = {word: text for word, text in answers if word in words}
+        silent = 0
+        for word, text in answers:
+            mask = next(mask for mask in masks if word ^ mask in plain)
+            if text is not None and text != plain[word ^ mask]:
+                return 0
+            silent |= mask if text is not None else 0
+        return silent
 
     def legal(self, words: list[int], free: list[int]) -> Generator[list[int], Answers, list[int]]:
         """Returns how many single-bit changes of each word nvdisasm accepts."""

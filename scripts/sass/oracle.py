@@ -13,6 +13,7 @@ _BAD = re.compile(r"at address 0x([0-9a-f]+)")
 _NOP = (0x000FC000000000000000000000007918).to_bytes(16, "little")
 # Stall 5, yield off, no barrier: legal with every instruction and every reuse flag.
 NEUTRAL_CONTROL = (5 << 105) | (1 << 109) | (0x3F << 110)
+YIELDING_CONTROL = (11 << 105) | (0x3F << 110)
 CONTROL_MASK = ((1 << 17) - 1) << 105
 
 

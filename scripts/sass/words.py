@@ -5,7 +5,8 @@ from __future__ import annotations
 from tokens import tokenize
 
 Answers = list[tuple[int, str | None]]  # (address the word was placed at, text or None) of each word asked
-BODY_BITS = [*range(16, 105), 122, 123, 124, 125]  # all but opcode, guard and control fields
+REUSE_BITS = [122, 123, 124, 125]
+BODY_BITS = [*range(16, 105), *REUSE_BITS]  # all but opcode, guard and control fields
 
 
 class GaveUp(Exception):
@@ -38,6 +39,14 @@ def subsets(mask: int) -> list[int]:
     for bit in bits_of(mask):
         words += [word | 1 << bit for word in words]
     return words
+
+
+def varying(words: list[int]) -> int:
+    """Returns the bits that differ among the words."""
+    both, either = -1, 0
+    for word in words:
+        both, either = both & word, either | word
+    return either & ~both
 
 
 def clean(text: str | None) -> str | None:

@@ -75,7 +75,7 @@ def test_it_opens_the_dump_or_dies_knowingly(dump: str) -> None:
 @pytest.mark.parametrize("dump", [dump for dump in DUMPS if dump != "cut_short"])
 def test_it_agrees_with_the_native_reading_or_the_difference_is_explained(dump: str) -> None:
     result = _session(dump)
-    disassembly = Disassembly(nvdisasm=False, tool_path=None)
+    disassembly = Disassembly(external=False)
     try:
         native = examine(CoreDump.open(corpus.path(dump)), disassembly)
     finally:
