@@ -16,7 +16,7 @@ from crashlab.rundir.layout import is_run
 @click.command()
 @click.argument("cores", nargs=-1, metavar="CORE...|RUNDIR|FOLDER", type=click.Path(readable=False))
 @click.option("--json", "as_json", is_flag=True, help="Write the report as JSON (schema crashlab.report/1).")
-@click.option("--fast", is_flag=True, help="Start no external process: neither cuda-gdb nor nvdisasm.")
+@click.option("--fast", is_flag=True, help="Start no external process, and do not rebuild the address.")
 @click.option(
     "--exit-code", "use_exit_code", is_flag=True, help="Exit with 10 to 16 when something was found."
 )

@@ -16,6 +16,8 @@ _INSTRUCTION = 16
 _CODE_LIMIT = 256 << 10
 """Bytes of code read around a PC at most: 16,384 instructions."""
 
+_NEAR_LIMIT = 4 << 10
+"""The same for an answer in a hurry: 256 instructions."""
 _UNKNOWN = "unknown "
 """How our decoder shows a word that it does not know."""
 
@@ -41,6 +43,7 @@ class Disassembly:
     ) -> None:
         self._native = sass_by in (AUTO, NATIVE, BOTH)
         self._external = external and sass_by != NATIVE
+        self._whole = external
         self._both = sass_by == BOTH
         self._tool_path = tool_path
         self._timeout = timeout
@@ -89,9 +92,10 @@ class Disassembly:
         if window is None:
             return 0, b""
         base, code = window
-        if len(code) > _CODE_LIMIT:
-            start = max(0, (hit.pc - base - _CODE_LIMIT // 2) // _INSTRUCTION * _INSTRUCTION)
-            base, code = base + start, code[start : start + _CODE_LIMIT]
+        limit = _CODE_LIMIT if self._whole else _NEAR_LIMIT
+        if len(code) > limit:
+            start = max(0, (hit.pc - base - limit // 2) // _INSTRUCTION * _INSTRUCTION)
+            base, code = base + start, code[start : start + limit]
         return base, bytes(code[: len(code) // _INSTRUCTION * _INSTRUCTION])
 
     def _suffices(self, base: int, code: bytes, hit: CodeHit) -> bool:

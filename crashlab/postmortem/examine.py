@@ -30,8 +30,12 @@ class Examination(NamedTuple):
     provenance: tuple[str, ...] = ()
 
 
-def examine(dump: CoreDump, disassembly: Disassembly) -> Examination:
-    """Read a dump and say what failed, or where the GPU stood when nothing did."""
+def examine(dump: CoreDump, disassembly: Disassembly, *, addresses: bool = True) -> Examination:
+    """Read a dump and say what failed, or where the GPU stood when nothing did.
+
+    Without ``addresses`` the faulting address is not rebuilt: that needs all instructions between the
+    fault and each lane, which costs more than all the rest.
+    """
     codemap = CodeMap(dump)
     groups = collect(dump)
     if not groups:
@@ -39,7 +43,7 @@ def examine(dump: CoreDump, disassembly: Disassembly) -> Examination:
     lead = attribute(dump, codemap, groups[0])
     disassembly.prefetch(lead.code)
     others = [attribute(dump, codemap, group) for group in groups[1:_GROUP_LIMIT]]
-    return _fault(dump, codemap, disassembly, [lead, *others], groups)
+    return _fault(dump, codemap, disassembly, [lead, *others], groups, addresses)
 
 
 def _fault(
@@ -48,6 +52,7 @@ def _fault(
     disassembly: Disassembly,
     attributions: list[Attribution],
     groups: tuple[FaultGroup, ...],
+    addresses: bool,
 ) -> Examination:
     lead = attributions[0]
     fault = lead.fault
@@ -56,7 +61,7 @@ def _fault(
     # The PC of an assert or trap is where the thread stopped, not an instruction that failed.
     instruction, address = None, None
     if kind == "gpu-fault":
-        instruction, address = _access(dump, codemap, disassembly, lead, lines)
+        instruction, address = _access(dump, codemap, disassembly, lead, lines, addresses)
     verdict = facts.Verdict(
         kind=kind,
         headline="",
@@ -101,7 +106,8 @@ def _access(
     disassembly: Disassembly,
     lead: Attribution,
     lines: Sequence[SassLine] | None,
-) -> tuple[facts.Instruction | None, facts.Address]:
+    addresses: bool,
+) -> tuple[facts.Instruction | None, facts.Address | None]:
     """The faulting instruction and the address it used. What this needs is imported only when it can work."""
     pc = lead.fault.pc
     if pc is None:
@@ -117,12 +123,24 @@ def _access(
     if is_unknown(raw):
         why = f"crashlab's own tables do not know this instruction ({raw}); without --fast, nvdisasm is asked"
         return None, facts.Address("not-recoverable", why=why)
+    if not addresses:
+        return plain_instruction(lines, pc, disassembly.used), None
     from crashlab.postmortem.address import rebuild
     from crashlab.postmortem.instruction import instruction_at
 
     instruction = instruction_at(lines, pc, lead.code, decoded_by=disassembly.used)
     rebuilt = rebuild(dump, codemap, lead, lines, instruction)
     return rebuilt.annotate(instruction), rebuilt.fact
+
+
+def plain_instruction(lines: Sequence[SassLine], pc: int, decoded_by: str | None) -> facts.Instruction | None:
+    """The instruction's text and its neighbours, without a word on what it accesses."""
+    at = next((i for i, line in enumerate(lines) if line.pc == pc), None)
+    if at is None:
+        return None
+    near = lines[max(0, at - 3) : at + 3]
+    window = tuple(facts.WindowLine(facts.Hex(line.pc), line.text, line.pc == pc) for line in near)
+    return facts.Instruction(lines[at].text, window=window, decoded_by=decoded_by)
 
 
 def _kind(lead: Attribution) -> str:

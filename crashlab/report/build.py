@@ -39,7 +39,7 @@ def analyze_dump(path: str | os.PathLike[str], options: AnalyzeOptions = DEFAULT
     witnesses.start_debugger(path, dump)
     disassembly = Disassembly(sass_by=options.sass_by, external=not options.fast, tool_path=options.nvdisasm)
     try:
-        examination = examine(dump, disassembly)
+        examination = examine(dump, disassembly, addresses=not options.fast)
     finally:
         disassembly.close()
     native = facts.ReaderStatus("ok", round((time.perf_counter() - started) * 1000, 2), __version__)

@@ -26,11 +26,14 @@ class TestTree:
         process = subprocess.Popen(["sh", "-c", "sleep 30 & wait"], start_new_session=True)
         watched = ProcessTree(process.pid)
         deadline = time.monotonic() + 5
-        seen: set[str] = set()
-        while "sleep" not in seen and time.monotonic() < deadline:
-            seen |= {one.name for one in watched.scan(0.0).started}
-        assert {"sh", "sleep"} <= seen
+        seen: set[int] = set()
+        while (
+            len(seen) < 2 and time.monotonic() < deadline
+        ):  # by pid: a child not yet executed is called sh too
+            seen |= {one.pid for one in watched.scan(0.0).started}
         os.killpg(process.pid, signal.SIGKILL)
+        assert process.pid in seen
+        assert len(seen) == 2
         process.wait()
         deadline = time.monotonic() + 5
         while watched.known and time.monotonic() < deadline:

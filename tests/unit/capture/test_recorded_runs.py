@@ -21,7 +21,7 @@ from crashlab.report.options import AnalyzeOptions
 from crashlab.rundir.reader import open_run
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "runs"
-FAST = AnalyzeOptions(fast=True)
+FAST = AnalyzeOptions(sass_by="native", debugger="never")
 
 
 class Planted(NamedTuple):
