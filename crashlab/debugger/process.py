@@ -10,7 +10,8 @@ from typing import NamedTuple
 _POLL_SECONDS = 0.05
 _DRAIN_BYTES = 1 << 20
 _CHUNK = 1 << 16
-_SWEEPS = 8
+_DEATH_SECONDS = 5.0
+_DEATH_POLL_SECONDS = 0.002
 _MAX_ENVIRON = 1 << 20
 _MARK = "CRASHLAB_CHILD"
 
@@ -86,9 +87,9 @@ def run(
         _restrict(child.pid, limits)
         ended = reader.follow(child.pid, started + limits.seconds)
     finally:
+        _kill_marked(mark)
         _kill_group(child.pid)
         code = child.wait()
-        _kill_marked(mark)
         os.close(read_end)
     return Outcome(
         output=b"".join(reader.pieces),
@@ -213,16 +214,34 @@ def _kill_group(pid: int) -> None:
 
 
 def _kill_marked(mark: str) -> None:
-    """Kill every process whose environment has the entry ``mark``; several sweeps, since they may breed."""
-    import signal
+    """Kill every process whose environment has the entry ``mark`` and see it dead, for a bounded time.
 
-    for _ in range(_SWEEPS):
+    Several sweeps, since they may breed. A process that is being killed gives its memory back first and
+    then has no environment to be known by, so those found are remembered until they are gone.
+    """
+    import signal
+    import time
+
+    deadline = time.monotonic() + _DEATH_SECONDS
+    dying: set[int] = set()
+    while True:
         found = [pid for pid in _own_processes() if _is_marked(pid, os.fsencode(mark))]
-        if not found:
-            return
         for pid in found:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+        dying = {pid for pid in dying.union(found) if _runs(pid)}
+        if not (found or dying) or time.monotonic() > deadline:
+            return
+        time.sleep(_DEATH_POLL_SECONDS)
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process exists and is more than a zombie."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return stat.read().rpartition(b")")[2].split()[:1] not in ([b"Z"], [b"X"])
+    except OSError:
+        return False
 
 
 def _own_processes() -> list[int]:

@@ -10,10 +10,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2] / "crashlab"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("facts", "errors", "inputfile"),
+    ("facts", "errors", "inputfile", "stats"),
     ("gpucore", "cubin", "sass", "debugger", "logs"),
     ("postmortem", "signatures"),
     ("capture", "soak", "rundir", "demo"),
+    ("sweep", "quality"),
     ("report",),
     ("inspection",),
     ("cli", "__main__"),
