@@ -67,6 +67,11 @@ def demo(scenario: str, out: str | None, fast: bool, verbose: bool) -> int:
     supervised like any other, loaded by the real client, and dies the way vLLM dies, with driver
     lines, traceback and GPU core dump that were recorded on an H200.
 
+    \b
+    Examples:
+      crashlab demo
+      crashlab demo --scenario stall --out ./stall-demo
+
     Exit code: 0 if crashlab found what was planted, 1 if not.
     """
     from crashlab.cli.soakrun import SoakRun, Wanted, need_packages

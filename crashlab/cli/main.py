@@ -32,6 +32,7 @@ _COMMANDS = {
     "doctor": ("crashlab.cli.doctor", "doctor", "Is this machine ready to catch a GPU fault?"),
     "demo": ("crashlab.cli.demo", "demo", "The whole pipeline without a GPU: load, recorded crash, report."),
     "signatures": ("crashlab.cli.signatures", "signatures", "The catalogue of known failures."),
+    "completion": ("crashlab.cli.completion", "completion", "Completion for bash, zsh or fish."),
 }
 
 

@@ -15,7 +15,13 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 
 @pytest.mark.parametrize(
     "script",
-    ["gen_verified_docs.py", "gen_report_schema.py", "gen_signature_docs.py", "gen_library_rules.py"],
+    [
+        "gen_cli_docs.py",
+        "gen_library_rules.py",
+        "gen_report_schema.py",
+        "gen_signature_docs.py",
+        "gen_verified_docs.py",
+    ],
 )
 def test_generated_files_are_up_to_date(script: str) -> None:
     argv = [sys.executable, str(ROOT / "scripts" / script), "--check"]
