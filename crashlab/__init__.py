@@ -35,14 +35,8 @@ def analyze(*paths: str | os.PathLike[str], options: AnalyzeOptions | None = Non
 
 def load_report(path: str | os.PathLike[str]) -> Report:
     """A report.json that crashlab wrote. Raises UnreadableInput when it is none."""
-    from pathlib import Path
-
-    from crashlab.errors import UnreadableInput
+    from crashlab.inputfile import open_regular
     from crashlab.report import jsonio
 
-    try:
-        return jsonio.loads(Path(path).read_bytes())
-    except OSError as error:
-        raise UnreadableInput(
-            f"Cannot read {Path(path).name}: {error.strerror}.", hint="Check the path."
-        ) from error
+    with open_regular(path, "report") as file:
+        return jsonio.loads(file.read())

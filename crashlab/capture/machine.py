@@ -29,6 +29,7 @@ def machine_facts(proc: str = "/proc") -> dict[str, Any]:
         "ptrace_scope": read_text(f"{proc}/sys/kernel/yama/ptrace_scope"),
         "shm_bytes": free_bytes("/dev/shm", total=True),
         "container": in_container(),
+        "boot_time": boot_time(proc),
         "pid": os.getpid(),
     }
     return {key: value for key, value in facts.items() if value is not None}
@@ -69,6 +70,12 @@ def free_bytes(path: str, *, total: bool = False) -> int | None:
     except OSError:
         return None
     return (found.f_blocks if total else found.f_bavail) * found.f_frsize
+
+
+def boot_time(proc: str = "/proc") -> int | None:
+    """Seconds since 1970 at which this kernel started, for the uptime stamps of its log."""
+    found = re.search(r"^btime (\d{1,12})$", read_text(f"{proc}/stat", 1 << 20) or "", re.MULTILINE)
+    return int(found.group(1)) if found else None
 
 
 def in_container() -> bool | None:

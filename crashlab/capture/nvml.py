@@ -30,46 +30,51 @@ def load() -> Any | None:
 
 def gpu_facts(library: Any) -> list[dict[str, Any]]:
     """Name, memory and versions of each GPU; what cannot be asked is left out."""
-    out = []
-    for index in range(_ask(library, "nvmlDeviceGetCount") or 0):
-        handle = _ask(library, "nvmlDeviceGetHandleByIndex", index)
-        memory = _ask(library, "nvmlDeviceGetMemoryInfo", handle)
-        pci = _ask(library, "nvmlDeviceGetPciInfo", handle)
-        capability = _ask(library, "nvmlDeviceGetCudaComputeCapability", handle)
-        facts = {
-            "gpu": index,
-            "name": _text(_ask(library, "nvmlDeviceGetName", handle)),
-            "driver": _text(_ask(library, "nvmlSystemGetDriverVersion")),
-            "cuda_driver": _cuda(_ask(library, "nvmlSystemGetCudaDriverVersion_v2")),
-            "memory_bytes": memory.total if memory else None,
-            "pci": _text(pci.busId) if pci else None,
-            "compute_capability": f"{capability[0]}.{capability[1]}" if capability else None,
-            "mig": _mig(library, handle),
-        }
-        out.append({key: value for key, value in facts.items() if value is not None})
-    return out
+    return _each_gpu(library, _facts)
 
 
 def sample(library: Any) -> list[dict[str, Any]]:
     """Load, memory, heat and processes of each GPU now."""
+    return _each_gpu(library, _sample)
+
+
+def _each_gpu(library: Any, ask: Callable[[Any, Any], dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row a GPU: its number, and what ``ask(library, handle)`` gives that is not None."""
     out = []
     for index in range(_ask(library, "nvmlDeviceGetCount") or 0):
-        handle = _ask(library, "nvmlDeviceGetHandleByIndex", index)
-        use = _ask(library, "nvmlDeviceGetUtilizationRates", handle)
-        memory = _ask(library, "nvmlDeviceGetMemoryInfo", handle)
-        power = _ask(library, "nvmlDeviceGetPowerUsage", handle)
-        processes = _ask(library, "nvmlDeviceGetComputeRunningProcesses", handle) or []
-        values = {
-            "gpu": index,
-            "busy_percent": use.gpu if use else None,
-            "memory_used": memory.used if memory else None,
-            "celsius": _ask(library, "nvmlDeviceGetTemperature", handle, _TEMPERATURE_GPU),
-            "watts": power / 1000 if power is not None else None,
-            "throttle": _ask(library, "nvmlDeviceGetCurrentClocksThrottleReasons", handle),
-            "pids": [process.pid for process in processes],
-        }
-        out.append({key: value for key, value in values.items() if value is not None})
+        values = ask(library, _ask(library, "nvmlDeviceGetHandleByIndex", index))
+        out.append({"gpu": index, **{key: value for key, value in values.items() if value is not None}})
     return out
+
+
+def _facts(library: Any, handle: Any) -> dict[str, Any]:
+    memory = _ask(library, "nvmlDeviceGetMemoryInfo", handle)
+    pci = _ask(library, "nvmlDeviceGetPciInfo", handle)
+    capability = _ask(library, "nvmlDeviceGetCudaComputeCapability", handle)
+    return {
+        "name": _text(_ask(library, "nvmlDeviceGetName", handle)),
+        "driver": _text(_ask(library, "nvmlSystemGetDriverVersion")),
+        "cuda_driver": _cuda(_ask(library, "nvmlSystemGetCudaDriverVersion_v2")),
+        "memory_bytes": memory.total if memory else None,
+        "pci": _text(pci.busId) if pci else None,
+        "compute_capability": f"{capability[0]}.{capability[1]}" if capability else None,
+        "mig": _mig(library, handle),
+    }
+
+
+def _sample(library: Any, handle: Any) -> dict[str, Any]:
+    use = _ask(library, "nvmlDeviceGetUtilizationRates", handle)
+    memory = _ask(library, "nvmlDeviceGetMemoryInfo", handle)
+    power = _ask(library, "nvmlDeviceGetPowerUsage", handle)
+    processes = _ask(library, "nvmlDeviceGetComputeRunningProcesses", handle) or []
+    return {
+        "busy_percent": use.gpu if use else None,
+        "memory_used": memory.used if memory else None,
+        "celsius": _ask(library, "nvmlDeviceGetTemperature", handle, _TEMPERATURE_GPU),
+        "watts": power / 1000 if power is not None else None,
+        "throttle": _ask(library, "nvmlDeviceGetCurrentClocksThrottleReasons", handle),
+        "pids": [process.pid for process in processes],
+    }
 
 
 class Sampler:

@@ -13,10 +13,12 @@ CONFIG is JSON: ``streams`` {name: {source, sink, }} (file descriptors; sink -1:
 from __future__ import annotations
 
 import collections
+import errno
 import json
 import os
 import select
 import signal
+import stat
 import sys
 import threading
 import time
@@ -28,6 +30,8 @@ QUEUE_BYTES = 8 << 20
 SINK_PATIENCE = 3.0
 OVERFLOW_BYTES = 16 << 20
 COALESCE = 0.01
+COARSE = 1.0
+FINE_BYTES = 32 << 20
 NOTIFY_EVERY = 0.05
 
 
@@ -142,8 +146,9 @@ class Recorder:
         path = os.path.join(folder, f"{self._config['attempt']:03d}.{self.name}{plus}.log")
         try:
             if self._overflow:
-                os.makedirs(folder, mode=0o700, exist_ok=True)
-            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+                _make_private(folder)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+            self._file = os.open(path, flags, 0o644)
         except OSError:
             if self._overflow:
                 self._overflowed = OVERFLOW_BYTES
@@ -170,11 +175,27 @@ class Recorder:
             self._file = -1
 
 
+def _make_private(folder: str) -> None:
+    """The overflow lies where everybody may write, and its name stands in the run directory: somebody else
+    may have made it first. (crashlab.rundir.private does the same; this program imports no package.)"""
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        found = os.lstat(folder)
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            raise OSError(errno.EPERM, "it is not a folder of this user alone", folder) from None
+
+
 class Index:
-    """When which bytes came, one JSON line for each piece; pieces of one moment become one line."""
+    """When which bytes came, one JSON line for each piece; pieces of one moment become one line.
+
+    Past :data:`FINE_BYTES` of its own size a moment is a second long, for each stream by itself: an
+    index without a bound would in the end be larger than the output, which has one.
+    """
 
     def __init__(self, path: str) -> None:
-        self._held: list[Any] | None = None
+        self._held: dict[str, list[Any]] = {}
+        self._bytes = 0
         try:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         except OSError:
@@ -182,24 +203,43 @@ class Index:
 
     def add(self, name: str, offset: int, count: int) -> None:
         now = time.monotonic()
-        held = self._held
-        if held is not None and held[1] == name and held[2] + held[3] == offset and now - held[0] < COALESCE:
-            held[3] += count
+        held = self._held.get(name)
+        if held is not None and held[1] + held[2] == offset and now - held[0] < self._moment:
+            held[2] += count
             return
-        self.flush()
-        self._held = [now, name, offset, count]
+        if self._coarse and held is None:
+            self.settle()
+        else:
+            self.flush()
+        self._held[name] = [now, offset, count]
+
+    def settle(self) -> None:
+        """Nothing comes just now: write what is held, unless its moment lasts."""
+        if not self._coarse or any(
+            time.monotonic() - held[0] >= self._moment for held in self._held.values()
+        ):
+            self.flush()
 
     def flush(self) -> None:
-        """Write the held piece."""
-        held, self._held = self._held, None
-        if held is None or self._file < 0:
-            return
-        line = f'{{"m":{held[0]:.6f},"s":"{held[1]}","o":{held[2]},"n":{held[3]}}}\n'
-        try:
-            os.write(self._file, line.encode())
-        except OSError:  # without the index the order is lost, not the output
-            os.close(self._file)
-            self._file = -1
+        """Write the held pieces."""
+        held, self._held = self._held, {}
+        for name, (at, offset, count) in held.items():
+            line = f'{{"m":{at:.6f},"s":"{name}","o":{offset},"n":{count}}}\n'.encode()
+            self._bytes += len(line)
+            try:
+                if self._file >= 0:
+                    os.write(self._file, line)
+            except OSError:  # without the index the order is lost, not the output
+                os.close(self._file)
+                self._file = -1
+
+    @property
+    def _coarse(self) -> bool:
+        return self._bytes >= FINE_BYTES
+
+    @property
+    def _moment(self) -> float:
+        return COARSE if self._coarse else COALESCE
 
 
 class Pump:
@@ -223,7 +263,7 @@ class Pump:
         while self._sources:
             ready = self._poll.poll(0)
             if not ready:
-                self._index.flush()
+                self._index.settle()
                 ready = self._poll.poll(int(NOTIFY_EVERY * 1000) if self._due else None)
             for source, _ in ready:
                 self._take(source)

@@ -15,7 +15,7 @@ from crashlab.capture.samples import Sample
 from crashlab.capture.signals import SignalBox
 from crashlab.capture.supervise import Say, Supervisor
 from crashlab.capture.versions import complete
-from crashlab.rundir import redact, retention
+from crashlab.rundir import layout, redact, retention
 from crashlab.rundir.keep import bring_home
 from crashlab.rundir.writer import RunWriter
 
@@ -63,15 +63,27 @@ def run_one(
 
 
 def settle(config: RunConfig, writer: RunWriter, samples: list[Sample], result: AttemptResult) -> None:
-    """After an attempt: overflow comes home, exact versions are asked for, dumps are thinned out."""
+    """After an attempt: overflow comes home, exact versions are asked for, dumps are thinned out.
+
+    The cap holds for the dumps of all attempts so far; the first of this one is still to be analysed.
+    """
     if not bring_home(writer.path, writer.overflow):
         writer.problem(f"part of the output is still in {writer.overflow}")
     if result.suspicious:
         _versions(writer, samples, result.attempt)
-    for dropped in retention.enforce(result.dumps, config.max_dumps_bytes):
+    dumps = sorted({*result.dumps, *_cores(writer)})
+    for dropped in retention.enforce(dumps, config.max_dumps_bytes, result.dumps[:1]):
         path = os.path.relpath(dropped.path, writer.path)
         shown = dropped.path if path.startswith("..") else path
         writer.event("dump-dropped", attempt=result.attempt, path=shown, bytes=dropped.bytes)
+
+
+def _cores(writer: RunWriter) -> list[str]:
+    folder = writer.file(layout.CORES)
+    try:
+        return [os.path.join(folder, name) for name in os.listdir(folder)]
+    except OSError:
+        return []
 
 
 def _versions(writer: RunWriter, samples: list[Sample], attempt: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import time
 from contextlib import suppress
 from typing import NamedTuple
@@ -41,10 +42,14 @@ def pipes(pattern: str | None, cwd: str) -> list[tuple[str, int | None]]:
 def ask(pipe: str, pid: int | None, seconds: float = 10.0) -> Asked:
     """Write into one pipe, waiting at most ``seconds``. The process aborts after its dump."""
     try:
-        descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
         nobody = error.errno == errno.ENXIO
         return Asked(pipe, pid, False, "nobody reads the pipe" if nobody else str(error.strerror))
+    if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        # The user's own CUDA_COREDUMP_PIPE may lie where others write: their file would be overwritten.
+        os.close(descriptor)
+        return Asked(pipe, pid, False, "it is no pipe")
     written, deadline = 0, time.monotonic() + seconds
     what = "the driver did not take the request in time"
     try:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from crashlab.cli import exitcode
+from crashlab.cli.given import Given, seconds
+from crashlab.cli.width import page_width
+from crashlab.errors import UsageError
 from crashlab.facts import Report
 from crashlab.report.options import SASS_BY, AnalyzeOptions
 from crashlab.rundir.layout import is_run
+
+if TYPE_CHECKING:
+    from crashlab.report.groups import Reader
 
 
 @click.command()
@@ -59,7 +66,8 @@ from crashlab.rundir.layout import is_run
     "--debugger-timeout",
     default=60.0,
     show_default=True,
-    type=click.FloatRange(min=0.1),
+    type=float,
+    callback=seconds,
     metavar="SECONDS",
     help="Time limit for cuda-gdb.",
 )
@@ -71,6 +79,15 @@ from crashlab.rundir.layout import is_run
     show_default=True,
     help="Who reads the instructions; auto: crashlab itself, nvdisasm for what it does not know.",
 )
+@click.option(
+    "--on",
+    "place",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Where a folder of dumps is read: here, in several processes, or on a Ray cluster.",
+)
+@click.option("--ray-address", default="auto", show_default=True, metavar="ADDR", help="The Ray cluster.")
 @click.option("--show-commands", is_flag=True, help="Also print the commands that check each claim by hand.")
 @click.option("-v", "--verbose", is_flag=True, help="Whole SASS window, every fault, all readers and notes.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the headline.")
@@ -87,6 +104,8 @@ def analyze(
     debugger_timeout: float,
     nvdisasm: str | None,
     sass_by: str,
+    place: str,
+    ray_address: str,
     show_commands: bool,
     verbose: bool,
     quiet: bool,
@@ -113,10 +132,11 @@ def analyze(
     """
     from crashlab.report import build
 
-    if not cores and transcript is None and not logs:
+    if not cores and transcript is None and not logs and not dmesg:
         raise click.UsageError(
-            "Give at least one dump, --log or --transcript: 'crashlab analyze core.nvcudmp'."
+            "Give at least one dump, --log, --dmesg or --transcript: 'crashlab analyze core.nvcudmp'."
         )
+    _check(Given(click.get_current_context()), cores, transcript, debugger)
     facts_given = None
     if environment:
         from crashlab.signatures.environment import parse_options
@@ -137,7 +157,8 @@ def analyze(
 
         report = analyze_rundir(cores[0], options)
     elif len(cores) == 1 and os.path.isdir(cores[0]):
-        return _folder(cores[0], options, as_json=as_json, use_exit_code=use_exit_code)
+        reader = _reader(place, ray_address)
+        return _folder(cores[0], options, reader, as_json=as_json, use_exit_code=use_exit_code, quiet=quiet)
     elif transcript is not None:
         from crashlab.report.fromtext import analyze_transcript
 
@@ -158,19 +179,71 @@ def analyze(
     return exitcode.of_report(report) if use_exit_code else 0
 
 
-def _folder(folder: str, options: AnalyzeOptions, *, as_json: bool, use_exit_code: bool) -> int:
+def _check(given: Given, cores: tuple[str, ...], transcript: str | None, debugger: str) -> None:
+    """UsageError for options that contradict each other; a line on stderr for those that change nothing."""
+    if cores and transcript is not None:
+        raise UsageError("--transcript is read instead of a dump.", hint="Give one of the two.")
+    names = given.names()
+    if "fast" in names:
+        why = "starts an external program, and --fast starts none."
+        given.refuse(
+            ("debugger",) if debugger not in ("auto", "never") else (), why, "Leave one of them out."
+        )
+        given.refuse(("nvdisasm",), why, "Leave one of them out.")
+        if given.value("sass_by") in ("nvdisasm", "both"):
+            given.refuse(("sass_by",), why, "Leave --fast out, or give --sass-by native.")
+    if given.value("sass_by") == "native":
+        given.refuse(("nvdisasm",), "names a program that --sass-by native never asks.", "Leave it out.")
+    if "quiet" in names:
+        given.refuse(("as_json", "verbose", "show_commands"), "and -q contradict each other.", "Choose one.")
+    if "as_json" in names:
+        given.idle(("verbose",), "JSON always holds everything.")
+    if not cores:
+        given.idle(("debugger", "debugger_timeout", "nvdisasm", "sass_by", "fast"), "no dump is read.")
+    elif "fast" in names or debugger == "never":
+        given.idle(("debugger_timeout",), "cuda-gdb is not asked.")
+    if len(cores) != 1 or not os.path.isdir(cores[0]) or is_run(cores[0]):
+        given.refuse(("place", "ray_address"), "is for a folder of many dumps.", "Give the folder.")
+    else:
+        given.refuse(
+            ("show_commands",), "is about one crash, and this folder is read as many.", "Give one dump."
+        )
+        given.idle(("verbose",), "of a folder only the groups are shown.")
+
+
+def _reader(place: str, address: str) -> Reader:
+    """What reads the dumps of a folder."""
+    from functools import partial
+
+    from crashlab.report import groupwork
+
+    if place == groupwork.RAY:
+        return partial(groupwork.read_on_ray, address=address)
+    return groupwork.read_here
+
+
+def _folder(
+    folder: str,
+    options: AnalyzeOptions,
+    reader: Reader,
+    *,
+    as_json: bool,
+    use_exit_code: bool,
+    quiet: bool,
+) -> int:
     """A folder of dumps: every one by itself, grouped by key."""
     from crashlab.report import groups, groupstext
 
-    found = groups.analyze_folder(folder, options)
+    found = groups.analyze_folder(folder, options, reader)
     if as_json:
-        import json
-
         from crashlab.report.jsonio import to_json
+        from crashlab.report.jsontext import written
 
-        sys.stdout.write(json.dumps(to_json(found), indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(written(to_json(found)) + "\n")
     else:
-        click.echo(groupstext.render(found), nl=False)
+        click.echo(
+            groupstext.summary(found) if quiet else groupstext.render(found, width=page_width()), nl=quiet
+        )
     faults = any(entry.kind in exitcode.FAULTS for entry in found.groups)
     return exitcode.FAULT if use_exit_code and faults else 0
 
@@ -198,4 +271,4 @@ def _print(report: Report, *, as_json: bool, verbose: bool, quiet: bool) -> None
     else:
         from crashlab.report import text
 
-        click.echo(text.render(report, verbose=verbose), nl=False)
+        click.echo(text.render(report, verbose=verbose, width=page_width()), nl=False)

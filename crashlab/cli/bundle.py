@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
+from crashlab.cli.given import Given
 from crashlab.errors import UnreadableInput, UsageError
+from crashlab.postmortem.words import counted
 from crashlab.report.safe import one_line
 
 
@@ -50,6 +52,10 @@ def bundle(
     if check is not None:
         if source is not None:
             raise UsageError("--check looks into one bundle.", hint="'crashlab bundle --check FILE.zip'.")
+        Given(click.get_current_context()).refuse(
+            ("output", "include_dump", "include_memory"), "is for writing a bundle, and --check only looks.",
+            "Leave one of them out.",
+        )  # fmt: skip
         return _check(Path(check))
     if source is None or output is None:
         raise UsageError(
@@ -80,7 +86,7 @@ def _write(source: str, target: Path, dump: bool, memory: bool) -> int:
     written = writer.write(evidence.report, evidence.folder, target, options, evidence.timeline)
     for part in written.parts:
         click.echo(f"{one_line(str(part))}  {part.stat().st_size:,} bytes")
-    click.echo(f"{len(written.names)} files; taken out: {_counts(written.counts)}", err=True)
+    click.echo(f"{counted(len(written.names), 'file')}; taken out: {_counts(written.counts)}", err=True)
     for item in written.left:
         click.echo(f"not in it: {one_line(item.name)}: {one_line(item.why)}", err=True)
     click.echo(f"Look at it before you attach it: crashlab bundle --check {one_line(str(target))}", err=True)

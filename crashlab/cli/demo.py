@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from crashlab.cli.width import page_width
+
 if TYPE_CHECKING:
     from crashlab.capture.config import RunConfig
     from crashlab.cli.soakrun import SoakRun
@@ -108,7 +110,7 @@ def _tell(run: SoakRun, scene: Scene, scenario: str, *, verbose: bool) -> int:
     report = run.verdict
     if report is None:
         return 1
-    click.echo(text.render(report, verbose=verbose), nl=False)
+    click.echo(text.render(report, verbose=verbose, width=page_width()), nl=False)
     found = report.verdict.kind == scene.verdict and _as_planted(run, report, scenario)
     said = "as planted" if found else f"but {scene.verdict!r} was planted"
     click.echo(

@@ -61,10 +61,10 @@ def doctor(as_json: bool, self_test: bool, no_torch: bool, out: str, verbose: bo
             _show(proven, verbose)
     ready = not any(check.status == FAIL for check in checks)
     if as_json:
-        import json
+        from crashlab.report.jsontext import written
 
         value = {"schema": SCHEMA, "ready": ready, "checks": [check._asdict() for check in checks]}
-        click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+        click.echo(written(value))
     else:
         click.echo("\nready to catch a fault" if ready else "\nnot ready: see FAIL above")
     return 0 if ready else _NOT_READY

@@ -27,7 +27,7 @@ def load(path: str, debugger: str = "auto") -> Evidence:
     """Read whatever ``path`` is. Raises UnreadableInput when it is nothing of the kind."""
     place = Path(path)
     if place.is_dir():
-        return Evidence(_of_folder(place), place, _read_timeline(place / _TIMELINE))
+        return Evidence(_of_folder(place, debugger), place, _read_timeline(place / _TIMELINE))
     if _is_json(place):
         return Evidence(_read_report(place))
     from crashlab.report import build
@@ -36,15 +36,16 @@ def load(path: str, debugger: str = "auto") -> Evidence:
     return Evidence(build.analyze([path], AnalyzeOptions(debugger=debugger)))
 
 
-def _of_folder(place: Path) -> Report:
+def _of_folder(place: Path, debugger: str) -> Report:
     """The report that a folder holds; that of a run directory is computed anew when it was never written."""
     from crashlab.rundir.layout import is_run
 
     if not (place / _REPORT).exists() and is_run(str(place)):
         from crashlab.report.fromrundir import analyze_rundir
+        from crashlab.report.options import AnalyzeOptions
 
-        return analyze_rundir(str(place))
-    return _read_report(place / _REPORT)
+        return analyze_rundir(str(place), AnalyzeOptions(debugger=debugger))
+    return _read_report(place / _REPORT, follow=False)
 
 
 def _is_json(path: Path) -> bool:
@@ -55,11 +56,11 @@ def _is_json(path: Path) -> bool:
         return False
 
 
-def _read_report(path: Path) -> Report:
+def _read_report(path: Path, *, follow: bool = True) -> Report:
     from crashlab.report import jsonio
 
     try:
-        with open_regular(path, "report") as file:
+        with open_regular(path, "report", follow=follow) as file:
             raw = file.read(_LIMIT + 1)
     except UnreadableInput as error:
         hint = f"A run directory holds a {_REPORT}; 'crashlab analyze --json DUMP > {_REPORT}' writes one."
@@ -73,9 +74,9 @@ def _read_timeline(path: Path) -> Timeline | None:
     from crashlab.report.timeline import of_jsonl
 
     try:
-        with path.open("rb") as file:
+        with open_regular(path, "timeline", follow=False) as file:
             return of_jsonl(file.read(_LIMIT))
-    except OSError:
+    except (OSError, UnreadableInput):
         return None
 
 

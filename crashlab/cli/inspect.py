@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 
 import click
 
+from crashlab.cli.given import Given
+from crashlab.cli.width import table_width
 from crashlab.errors import UsageError
 from crashlab.gpucore.dump import CoreDump
 from crashlab.inspection import state
+from crashlab.inspection.scope import check_options, check_place
 from crashlab.inspection.select import Focus, parse_dim3
 from crashlab.inspection.table import Table
+from crashlab.report.jsontext import written
 from crashlab.report.options import SASS_BY
 
 _STATE: dict[str, Callable[[CoreDump, Focus], Table]] = {
@@ -59,7 +62,7 @@ def _number(text: str) -> int:
     metavar="N",
     default="256",
     show_default=True,
-    help="memory: bytes to show (at most 4096).",
+    help="memory: bytes to show (at most 4096 at a time).",
 )
 @click.option("--module", type=int, help="cubin: which module (default: the faulting one).")
 @click.option(
@@ -84,14 +87,18 @@ def inspect(core: str, view: str, as_json: bool, output: str | None, **options: 
       crashlab inspect core.nvcudmp memory --address 0x7fe5cbe00000
       crashlab inspect core.nvcudmp cubin -o module.cubin
     """
+    given = Given(click.get_current_context())
+    check_options(view, given.names(), options.get("space"))
+    if options.get("sass_by") == "native":
+        given.refuse(("nvdisasm",), "names a program that --sass-by native never asks.", "Leave it out.")
     dump = CoreDump.open(core)
     if view == "cubin":
         return _carve(dump, options.get("module"), output)
     shown = _view(dump, view, options)
     if as_json:
-        sys.stdout.write(json.dumps(shown.as_json(), indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(written(shown.as_json()) + "\n")
     else:
-        for line in shown.as_text():
+        for line in shown.as_text(table_width()):
             click.echo(line)
     for problem in dump.problems:
         click.echo(f"crashlab: {problem}", err=True)
@@ -111,6 +118,13 @@ def _carve(dump: CoreDump, module: object, output: str | None) -> int:
     return 0
 
 
+def _noted(shown: Table, focus: Focus) -> Table:
+    """An empty table says so when it was narrowed."""
+    if shown.rows or shown.note or focus == Focus():
+        return shown
+    return shown._replace(note="nothing in this dump matches all of these options")
+
+
 def _view(dump: CoreDump, view: str, options: dict[str, object]) -> Table:
     from crashlab.inspection import code, layout_views, memory
 
@@ -128,12 +142,13 @@ def _view(dump: CoreDump, view: str, options: dict[str, object]) -> Table:
         grid=number("grid"),
         faulting=bool(options.get("faulting")),
     )
+    check_place(dump, focus)
     if view in _STATE:
-        return _STATE[view](dump, focus)
+        return _noted(_STATE[view](dump, focus), focus)
     if view == "memory":
-        offset, length = number("offset") or 0, number("length") or 256
-        if offset < 0 or length < 0:
-            raise UsageError("--offset and --length count from 0 up.", hint="Write 4096 or 0x1000.")
+        offset, length = number("offset") or 0, number("length")
+        if offset < 0 or length is None or length <= 0:
+            raise UsageError("--offset counts from 0 up, --length from 1.", hint="Write 4096 or 0x1000.")
         address, space = number("address"), options.get("space")
         if address is not None:
             return memory.at_address(dump, address, length)

@@ -17,6 +17,8 @@ from crashlab.report.safe import one_line
 _COMMANDS = {
     "run": ("crashlab.cli.run", "run", "Wrap any CUDA program and bring the evidence home."),
     "soak": ("crashlab.cli.soak", "soak", "Load a server until it faults, stalls or talks garbage."),
+    "sweep": ("crashlab.cli.sweep", "sweep", "Which lever decides? Arms in turn, with exact statistics."),
+    "quality": ("crashlab.cli.quality", "quality", "Does it talk sense? Silent garbage, one server or two."),
     "analyze": ("crashlab.cli.analyze", "analyze", "Post-mortem of GPU core dumps: what really failed."),
     "inspect": (
         "crashlab.cli.inspect",
@@ -90,7 +92,7 @@ def main(argv: list[str] | None = None) -> None:
     except CrashlabError as error:
         fail(error)
     except click.ClickException as error:
-        error.show()
+        _show(error)
         sys.exit(error.exit_code)
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
@@ -121,6 +123,15 @@ def main(argv: list[str] | None = None) -> None:
     except (OSError, ValueError) as error:
         _unwritable(error)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _show(error: click.ClickException) -> None:
+    """click's message, which quotes what was given: nothing in it may act on the terminal."""
+    import io
+
+    said = io.StringIO()
+    error.show(file=said)
+    click.echo("\n".join(map(one_line, said.getvalue().split("\n"))), err=True, nl=False)
 
 
 def _unwritable(error: Exception) -> NoReturn:

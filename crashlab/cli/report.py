@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from crashlab.cli.given import Given
+from crashlab.cli.otherresults import Render, other_result
+from crashlab.cli.width import page_width
 from crashlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +27,7 @@ _FORMATS = ("text", "md", "html", "json", "junit")
     "inputs",
     nargs=-1,
     required=True,
-    metavar="RUNDIR|REPORT.JSON|DUMP [OTHER]",
+    metavar="RUNDIR|REPORT.JSON|DUMP|SWEEP [OTHER]",
     type=click.Path(readable=False),
 )
 @click.option(
@@ -71,6 +74,7 @@ def report(
       crashlab report report.json --for vllm -o issue.md
       crashlab report core.nvcudmp --format junit -o junit.xml
       crashlab report monday.json friday.json
+      crashlab report sweeps/moe --format html -o moe.html
     """
     from crashlab.cli.evidence import load
 
@@ -78,15 +82,57 @@ def report(
         raise UsageError(
             "More than two reports cannot be compared.", hint="Give one to render, two to compare."
         )
+    given = Given(click.get_current_context())
+    other = other_result(inputs[0])
+    if other is not None:
+        return _other(given, other, inputs, _format(form, target, output, show), output, verbose, show)
     form = _format(form, target, output, show)
+    _check(given, inputs, form, target)
     _refuse_input(inputs, output)
     if len(inputs) == 2:
         _write(_comparison(inputs, debugger, form), output)
         return 0
     evidence = load(inputs[0], debugger)
-    path = _write(_rendered(evidence, form, target, verbose), output, temporary=show and form == "html")
+    content = _rendered(evidence, form, target, verbose, to_screen=output is None)
+    path = _write(content, output, temporary=show and form == "html")
     _after(evidence, form, target, path, show)
     return 3 if evidence.report.verdict.kind == "unreadable" else 0
+
+
+def _other(
+    given: Given, other: Render, inputs: tuple[str, ...], form: str, output: str | None, verbose: bool, show: bool
+) -> int:  # fmt: skip
+    """A sweep or a quality run in another form."""
+    given.refuse(("target",), "is for the report of one crash.", "Use --format md.")
+    if len(inputs) > 1:
+        raise UsageError("Only reports of crashes can be compared.", hint="Give one to render.")
+    given.idle(("debugger",), "no dump is read.")
+    _refuse_input(inputs, output)
+    path = _write(other(form, verbose), output, temporary=show and form == "html")
+    if path is not None and show and form == "html":
+        import webbrowser
+
+        click.echo(f"The report is at {path}", err=True)
+        webbrowser.open(path.resolve().as_uri())
+    return 0
+
+
+def _check(given: Given, inputs: tuple[str, ...], form: str, target: str | None) -> None:
+    """UsageError for options that contradict each other; a line on stderr for those that change nothing."""
+    if len(inputs) == 2:
+        given.refuse(("target",), "is for one report, and these are two to compare.", "Give one report.")
+        given.refuse(("show",), "shows a page, and a comparison is text or json.", "Leave it out.")
+        given.idle(("verbose",), "a comparison has one form.")
+    elif form != "html" and target is None:
+        given.refuse(
+            ("show",),
+            f"opens a page or a project's form, not {form}.",
+            "Use --format html, or --for PROJECT.",
+        )
+    if form != "text":
+        given.idle(("verbose",), f"{form} always holds everything.")
+    if all(path.endswith(".json") or os.path.exists(os.path.join(path, "report.json")) for path in inputs):
+        given.idle(("debugger",), "no dump is read.")
 
 
 def _refuse_input(inputs: tuple[str, ...], output: str | None) -> None:
@@ -111,7 +157,7 @@ def _format(form: str | None, target: str | None, output: str | None, show: bool
     return by_suffix.get(suffix, "html" if show else "text")
 
 
-def _rendered(evidence: Evidence, form: str, target: str | None, verbose: bool) -> str:
+def _rendered(evidence: Evidence, form: str, target: str | None, verbose: bool, *, to_screen: bool) -> str:
     report = evidence.report
     if form == "json":
         from crashlab.report import jsonio
@@ -124,7 +170,7 @@ def _rendered(evidence: Evidence, form: str, target: str | None, verbose: bool) 
     if form == "text":
         from crashlab.report import text
 
-        return text.render(report, verbose=verbose)
+        return text.render(report, verbose=verbose, width=page_width() if to_screen else text.WIDTH)
     if not report.commands and report.verdict.kind != "unreadable":
         from crashlab.report.byhand import with_commands
 
@@ -158,9 +204,9 @@ def _comparison(inputs: tuple[str, ...], debugger: str, form: str) -> str:
     comparison = compare.compare(load(inputs[0], debugger).report, load(inputs[1], debugger).report)
     if form == "text":
         return compare.render(comparison, Path(inputs[0]).name, Path(inputs[1]).name)
-    import json
+    from crashlab.report.jsontext import written
 
-    return json.dumps(jsonio.to_json(comparison), indent=2, ensure_ascii=False) + "\n"
+    return written(jsonio.to_json(comparison)) + "\n"
 
 
 def _write(content: str, output: str | None, *, temporary: bool = False) -> Path | None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from crashlab.cli import exitcode
+from crashlab.cli.recordingoptions import evidence_options, report_options, seconds
+from crashlab.cli.width import page_width
 from crashlab.errors import CrashlabError
 from crashlab.report.safe import one_line
 
@@ -19,50 +21,17 @@ if TYPE_CHECKING:
     from crashlab.facts import Report
     from crashlab.rundir.writer import RunWriter
 
-_SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _INCONCLUSIVE = 15
 _FORMS = ("shell", "docker", "kubernetes", "systemd")
 
 
-def _size(text: str | None) -> int | None:
-    """``500M`` and ``20GiB`` in bytes; click turns the ValueError into a usage error."""
-    if text is None:
-        return None
-    plain = text.strip().lower().removesuffix("ib").removesuffix("b")
-    unit = plain[-1:] if plain[-1:] in _SIZE_UNITS else ""
-    return int(float(plain.removesuffix(unit)) * _SIZE_UNITS[unit])
-
-
-def _seconds(text: str | None) -> float | None:
-    """``30``, ``90s``, ``5m``, ``2h`` in seconds; ``never`` is None."""
-    if text is None or text == "never":
-        return None
-    scale = {"s": 1.0, "m": 60.0, "h": 3600.0}.get(text[-1:])
-    value = float(text[:-1]) * scale if scale is not None else float(text)
-    if not 0 <= value < 1e9:
-        raise ValueError("out of range")
-    return value
-
-
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.argument("command", nargs=-1, metavar="-- CMD...", type=click.UNPROCESSED)
+@evidence_options
 @click.option(
-    "--out", type=click.Path(), metavar="DIR", help="Run directory. Default: ./crashlab-runs/UTC-NAME/"
+    "--stall-after", type=seconds, metavar="TIME", help="Hung: no sign of progress for this long (90, 5m)."
 )
-@click.option(
-    "--dump",
-    type=click.Choice(["light", "shared", "full"]),
-    default="light",
-    show_default=True,
-    help="What GPU dumps keep: no memory; shared and local memory; everything.",
-)
-@click.option(
-    "--no-hang-dumps", is_flag=True, help="Open no pipes through which a hung process can be dumped."
-)
-@click.option(
-    "--stall-after", type=_seconds, metavar="TIME", help="Hung: no sign of progress for this long (90, 5m)."
-)
-@click.option("--silence", type=_seconds, metavar="TIME", help="Hung: no output at all for this long.")
+@click.option("--silence", type=seconds, metavar="TIME", help="Hung: no output at all for this long.")
 @click.option(
     "--restart",
     type=click.IntRange(min=0),
@@ -71,14 +40,11 @@ def _seconds(text: str | None) -> float | None:
     help="Start again after a crash, N times.",
 )
 @click.option(
-    "--max-dumps-bytes", type=_size, metavar="SIZE", help="Cap for all dumps (20G); first and newest stay."
-)
-@click.option(
-    "--grace", type=_seconds, default="10", show_default=True, metavar="TIME", help="From asking to killing."
+    "--grace", type=seconds, default="10", show_default=True, metavar="TIME", help="From asking to killing."
 )
 @click.option(
     "--linger",
-    type=_seconds,
+    type=seconds,
     default="10",
     show_default=True,
     metavar="TIME|never",
@@ -86,7 +52,7 @@ def _seconds(text: str | None) -> float | None:
 )
 @click.option(
     "--after-fault",
-    type=_seconds,
+    type=seconds,
     default="60",
     show_default=True,
     metavar="TIME|never",
@@ -94,7 +60,7 @@ def _seconds(text: str | None) -> float | None:
 )
 @click.option(
     "--dump-timeout",
-    type=_seconds,
+    type=seconds,
     default="1h",
     show_default=True,
     metavar="TIME",
@@ -107,10 +73,8 @@ def _seconds(text: str | None) -> float | None:
     flag_value="shell",
     help="Print the environment instead of running, for programs that cannot be wrapped.",
 )
-@click.option("--fast", is_flag=True, help="Post-mortem without cuda-gdb and nvdisasm.")
 @click.option("--no-analysis", is_flag=True, help="Only record; 'crashlab analyze DIR' works at any time.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but the headline of a crash.")
-@click.option("-v", "--verbose", is_flag=True, help="The whole report.")
+@report_options
 def run(
     command: tuple[str, ...], print_env: str | None, out: str | None, dump: str, **options: object
 ) -> int:
@@ -254,7 +218,8 @@ class _Run:
         if self._quiet:
             click.echo(one_line(verdict.headline), err=True)
         else:
-            click.echo(text.render(report, verbose=bool(self._options["verbose"])), nl=False, err=True)
+            verbose = bool(self._options["verbose"])
+            click.echo(text.render(report, verbose=verbose, width=page_width()), nl=False, err=True)
 
     def _exit_code(self, results: list[AttemptResult]) -> int:
         """The first finding decides; without one the program's own code, or 130 after Ctrl-C."""

@@ -10,14 +10,18 @@ from typing import Any, TypeVar
 
 import click
 
+from crashlab.cli.given import Given
 from crashlab.errors import UnreadableInput, UsageError
 from crashlab.facts import Hypothesis, SignatureMatch
 from crashlab.inputfile import open_regular
+from crashlab.postmortem.words import counted
+from crashlab.report.jsontext import written
 from crashlab.report.safe import one_line
 from crashlab.signatures import catalogue
 from crashlab.signatures.entry import CONFIDENCES, KINDS, STATUSES, Entry, to_plain
 
 _MAX_REPORT = 64 << 20
+_DUMP_MAGIC = (b"\x7fELF", b"\x1f\x8b", b"\xfd7zXZ")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -84,11 +88,11 @@ def list_entries(
     ]
     if as_json:
         rows = [{**_summary(entry), "source": entry.source} for entry in chosen]
-        click.echo(json.dumps({"schema": catalogue.SCHEMA, "entries": rows}, indent=2, ensure_ascii=False))
+        click.echo(written({"schema": catalogue.SCHEMA, "entries": rows}))
         return 0
     for entry in chosen:
         click.echo(one_line(f"{entry.id:32} {entry.kind:14} {entry.status:9} {entry.title}"))
-    click.echo(f"{len(chosen)} entries", err=True)
+    click.echo(counted(len(chosen), "entry", "entries"), err=True)
     return 0
 
 
@@ -124,7 +128,7 @@ def show_entry(name: str, folders: Sequence[str], as_json: bool) -> int:
     """
     entry = catalogue.find(catalogue.load(folders), name)
     if as_json:
-        click.echo(json.dumps({**to_plain(entry), "source": entry.source}, indent=2, ensure_ascii=False))
+        click.echo(written({**to_plain(entry), "source": entry.source}))
         return 0
     from crashlab.signatures.document import section
 
@@ -174,6 +178,8 @@ def match_report(
     from crashlab.signatures.environment import parse_options
     from crashlab.signatures.match import match
 
+    if as_json:
+        Given(click.get_current_context()).idle(("verbose",), "JSON always holds everything.")
     found = match(
         _read_report(report) if report is not None else None,
         env=parse_options(env),
@@ -184,7 +190,7 @@ def match_report(
         from crashlab.report.jsonio import to_json
 
         data = {"schema": catalogue.SCHEMA, "signatures": to_json(found)}
-        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+        click.echo(written(data))
         return 0
     if not found:
         click.echo("No known failure fits what was captured.")
@@ -203,7 +209,7 @@ def _read_report(path: str) -> Any:
     else:
         with open_regular(path, "report") as stream:
             raw = stream.read(_MAX_REPORT + 1)
-    if raw[:4] == b"\x7fELF" or raw[:2] == b"\x1f\x8b":
+    if raw.startswith(_DUMP_MAGIC) and path != "-":
         import crashlab
 
         return crashlab.analyze(path)
@@ -323,7 +329,8 @@ def check_entries(folders: Sequence[str], as_json: bool, verbose: bool) -> int:
 
     result = run(folders or catalogue.check_folders())
     if as_json:
-        click.echo(json.dumps(_checked(result), indent=2, ensure_ascii=False))
+        Given(click.get_current_context()).idle(("verbose",), "JSON always holds everything.")
+        click.echo(written(_checked(result)))
     else:
         for problem in result.problems:
             click.echo(one_line(f"FAIL {problem}"))
@@ -332,7 +339,8 @@ def check_entries(folders: Sequence[str], as_json: bool, verbose: bool) -> int:
                 one_line(f"ok   {outcome.entry}: {outcome.fixture} ({outcome.status} {outcome.score})")
             )
         click.echo(
-            f"{result.entries} entries, {len(result.outcomes)} fixtures, {len(result.problems)} problems"
+            f"{counted(result.entries, 'entry', 'entries')}, {counted(len(result.outcomes), 'fixture')}, "
+            f"{counted(len(result.problems), 'problem')}"
         )
     return 3 if result.problems else 0
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from crashlab.cli.recordingoptions import evidence_options, report_options
+from crashlab.cli.width import page_width
 from crashlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -66,21 +68,18 @@ _SHAPES = (
     "--canary-every", type=int, default=200, show_default=True, help="Requests between canaries; 0: none."
 )
 @click.option(
-    "--out", type=click.Path(), metavar="DIR", help="Run directory. Default: ./crashlab-runs/UTC-NAME/"
+    "--quality",
+    "questions",
+    type=click.IntRange(1),
+    is_flag=False,
+    flag_value=200,
+    metavar="[N]",
+    help="Ask a server that came through N exact questions (200): does it still talk sense?",
 )
-@click.option(
-    "--dump",
-    type=click.Choice(["light", "shared", "full"]),
-    default="light",
-    show_default=True,
-    help="What GPU dumps keep.",
-)
-@click.option("--no-hang-dumps", is_flag=True, help="Ask a stalled process for no GPU dump.")
-@click.option("--fast", is_flag=True, help="Post-mortem without cuda-gdb and nvdisasm.")
+@evidence_options
 @click.option("--json-lines", is_flag=True, help="Progress as JSON lines on stderr.")
 @click.option("--json", "as_json", is_flag=True, help="The report as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Only the headline.")
-@click.option("-v", "--verbose", is_flag=True, help="The whole report.")
+@report_options
 def soak(command: tuple[str, ...], **options: Any) -> int:
     """Load a server until it faults, stalls, talks garbage, or the budget is spent.
 
@@ -119,6 +118,7 @@ def soak(command: tuple[str, ...], **options: Any) -> int:
             options["fast"],
             options["json_lines"],
             options["quiet"],
+            questions=options["questions"] or 0,
         )
     )
     if not options["quiet"] and not options["json_lines"]:
@@ -189,7 +189,15 @@ def config_of(writer: RunWriter, command: tuple[str, ...], options: dict[str, An
     hang_dumps = not options["no_hang_dumps"]
     plan = plan_environment(os.environ, writer.path, dump=options["dump"], hang_dumps=hang_dumps)
     # Its output is recorded; on the terminal it would bury the progress.
-    config = RunConfig(command, dict(os.environ), plan, os.getcwd(), hang_dumps=hang_dumps, sinks=(-1, -1))
+    config = RunConfig(
+        command,
+        dict(os.environ),
+        plan,
+        os.getcwd(),
+        hang_dumps=hang_dumps,
+        max_dumps_bytes=options["max_dumps_bytes"],
+        sinks=(-1, -1),
+    )
     describe(writer, config, {k: v for k, v in options.items() if v is not None})
     return config
 
@@ -218,4 +226,4 @@ def show(run: Any, *, as_json: bool, quiet: bool, verbose: bool) -> None:
     else:
         from crashlab.report import text
 
-        click.echo(text.render(report, verbose=verbose), nl=False)
+        click.echo(text.render(report, verbose=verbose, width=page_width()), nl=False)

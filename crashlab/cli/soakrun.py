@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crashlab.cli import exitcode
@@ -20,14 +19,14 @@ if TYPE_CHECKING:
     from crashlab.soak.outcome import Outcome
     from crashlab.soak.settings import SoakSettings
 
-REQUESTS, METRICS = "requests.jsonl", "metrics.jsonl"
 _ENDS = ("fault", "died", "stall", "garbage")
 _INTERRUPTED = 130
 
 
 class Wanted(NamedTuple):
     """``config`` None: the server runs already. ``repeat`` attempts at most, going on after a fault.
-    ``fast``: no cuda-gdb and nvdisasm in the post-mortem. ``label`` names the run directory."""
+    ``fast``: no cuda-gdb and nvdisasm in the post-mortem. ``label`` names the run directory.
+    ``questions``: how many are asked of a server that came through."""
 
     settings: SoakSettings
     writer: RunWriter
@@ -37,6 +36,7 @@ class Wanted(NamedTuple):
     json_lines: bool = False
     quiet: bool = False
     plain_every: float = 60.0
+    questions: int = 0
 
 
 class Case(NamedTuple):
@@ -107,38 +107,23 @@ class SoakRun:
                 self._view.say(line)
 
     def _attempt(self, box: SignalBox, settings: SoakSettings, number: int) -> Case:
-        from crashlab.rundir.journal import Journal, stamp
+        from crashlab.cli.qualityclose import Closing
         from crashlab.soak.attempt import Attempt
         from crashlab.soak.driver import LoadDriver
+        from crashlab.soak.loadlogs import LoadLogs
         from crashlab.soak.outcome import EVENT
 
         writer = self._writer
-        requests, metrics = (Journal(writer.file(name)) for name in (REQUESTS, METRICS))
-        load = LoadDriver(
-            settings,
-            lambda row: _append(requests, {**row, "attempt": number} if number > 1 else row),
-            lambda row: _append(metrics, {**stamp(), "attempt": number, **row}),
-        )
+        logs = LoadLogs(writer, number)
+        load = LoadDriver(settings, logs.request, logs.sample)
         server, settle = self._server(box, number, load)
-        attempt = Attempt(
-            settings,
-            server,
-            load,
-            lambda kind, fields: writer.event(kind, attempt=number, **fields),
-            self._show,
-            number=number,
-        )
+        closing = Closing(server, self._wanted.questions, settings, writer, self._view.say)
+        attempt = Attempt(settings, closing, load, logs.event, self._show, number=number)
         try:
-            outcome = attempt.run()
+            outcome = closing.judged(attempt.run())
         finally:
             load.stop()
             settle()
-            for journal in (requests, metrics):
-                if journal.lost:
-                    writer.problem(
-                        f"{journal.lost} lines of the request or metrics log found no place on disk"
-                    )
-                journal.close()
         writer.event(EVENT, attempt=number, **outcome.to_fields())
         report = self._examine(outcome, number)
         return Case(number, outcome, report, attempt.exposure, attempt.exposure.seconds)
@@ -149,6 +134,7 @@ class SoakRun:
 
     def _server(self, box: SignalBox, number: int, load: Any) -> tuple[Any, Any]:
         """(the server's handle, what settles its record)."""
+        from crashlab.rundir import layout
         from crashlab.soak.servers import Remote, Supervised
 
         config, writer = self._wanted.config, self._writer
@@ -160,7 +146,7 @@ class SoakRun:
         def scrape() -> None:
             raw = load.probe.raw if load.probe is not None else b""
             if raw:
-                writer.write_file(os.path.join("host", f"{number:03d}-metrics.txt"), raw)
+                writer.write_file(layout.metrics_name(number), raw)
 
         config = config._replace(before_stacks=(*config.before_stacks, scrape))
         supervisor = Supervisor(config, writer, box, number, say=self._view.say, overflow=writer.overflow)
@@ -231,8 +217,3 @@ def _nothing() -> Exposure:
     from crashlab.soak.exposure import Exposure
 
     return Exposure()
-
-
-def _append(journal: Any, row: dict[str, Any]) -> None:
-    with suppress(OSError):
-        journal.append(row)

@@ -5,7 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from crashlab.debugger.guard import Guard
+
+if TYPE_CHECKING:
+    import subprocess
 
 _POLL_SECONDS = 0.05
 _DRAIN_BYTES = 1 << 20
@@ -58,45 +63,54 @@ def run(
 
     ``on_output`` gets each piece of output as it comes. Nothing of the program outlives the call: its
     process group is killed, and so is every process whose environment has this call's own token, which
-    finds children that opened a session of their own and can match nothing else.
+    finds children that opened a session of their own and can match nothing else. Should this process be
+    killed meanwhile, a guard ends the group.
     """
     import secrets
-    import subprocess
     import time
 
     mark = f"{_MARK}={secrets.token_hex(16)}"
     started = time.monotonic()
-    read_end, write_end = _channel()
-    try:
-        child = subprocess.Popen(
-            list(argv),
-            stdin=subprocess.DEVNULL,
-            stdout=write_end,
-            stderr=write_end,
-            env={**env, _MARK: mark.partition("=")[2]},
-            cwd=cwd,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        os.close(read_end)
-        return Outcome(missing=isinstance(error, FileNotFoundError), error=_reason(error))
-    finally:
-        os.close(write_end)
-    reader = _Reader(read_end, limits.output_bytes, on_output)
-    try:
-        _restrict(child.pid, limits)
-        ended = reader.follow(child.pid, started + limits.seconds)
-    finally:
-        _kill_marked(mark)
-        _kill_group(child.pid)
-        code = child.wait()
-        os.close(read_end)
+    with Guard() as guard:
+        read_end, write_end = _channel()
+        try:
+            child = _start(argv, {**env, _MARK: mark.partition("=")[2]}, cwd, write_end)
+        except (OSError, ValueError) as error:
+            os.close(read_end)
+            return Outcome(missing=isinstance(error, FileNotFoundError), error=_reason(error))
+        finally:
+            os.close(write_end)
+        reader = _Reader(read_end, limits.output_bytes, on_output)
+        try:
+            guard.watch(child.pid)
+            _restrict(child.pid, limits)
+            ended = reader.follow(child.pid, started + limits.seconds)
+        finally:
+            _kill_marked(mark)
+            _kill_group(child.pid)
+            guard.dismiss()
+            code = child.wait()
+            os.close(read_end)
     return Outcome(
         output=b"".join(reader.pieces),
         exit_code=code if ended else None,
         ms=(time.monotonic() - started) * 1e3,
         timed_out=not ended and not reader.full,
         flooded=reader.full,
+    )
+
+
+def _start(argv: Sequence[str], env: Mapping[str, str], cwd: str, output: int) -> subprocess.Popen[bytes]:
+    import subprocess
+
+    return subprocess.Popen(
+        list(argv),
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        env=env,
+        cwd=cwd,
+        start_new_session=True,
     )
 
 

@@ -4,32 +4,12 @@ from __future__ import annotations
 
 import re
 
-Version = tuple[int, ...]
+from crashlab.sass.releases import Version, first_version_for, has_dropped
+
+__all__ = ["Version", "cuda_of_driver", "first_version_for", "has_dropped", "parse_version", "spell"]
 
 _VERSION = re.compile(r"(?:cuda-gdb|CUDA Debugger)\s{1,8}(\d{1,2})\.(\d{1,3})")
 _RELEASE = re.compile(r"(?m)^\s{0,8}(\d{1,2})\.(\d{1,3}) release")
-
-_FIRST_VERSION_FOR_SM: tuple[tuple[int, Version], ...] = (
-    # Compute capability × 10 → the CUDA release that brought it (CUDA release notes, nvcc's list).
-    (50, (6, 5)),
-    (60, (8, 0)),
-    (70, (9, 0)),
-    (75, (10, 0)),
-    (80, (11, 0)),
-    (86, (11, 1)),
-    (87, (11, 4)),
-    (88, (13, 0)),
-    (89, (11, 8)),
-    (90, (11, 8)),
-    (100, (12, 8)),
-    (103, (12, 9)),
-    (110, (13, 0)),
-    (120, (12, 8)),
-    (121, (12, 9)),
-)
-
-_DROPPED_BELOW_SM: tuple[tuple[Version, int], ...] = (((13, 0), 75), ((12, 0), 50))
-"""CUDA 13 gave up everything before Turing, CUDA 12 everything before Maxwell."""
 
 _CUDA_OF_DRIVER: tuple[tuple[int, Version], ...] = (
     # First driver branch → the CUDA release it belongs to (CUDA toolkit release notes, table 3).
@@ -70,25 +50,6 @@ def cuda_of_driver(driver: tuple[int, ...]) -> Version | None:
     """
     known = [cuda for first, cuda in _CUDA_OF_DRIVER if driver and driver[0] >= first]
     return known[-1] if known else None
-
-
-def first_version_for(sm: tuple[int, ...]) -> Version | None:
-    """The oldest cuda-gdb that knows a chip, ``(9, 0)`` → ``(11, 8)``; None for chips not in the table."""
-    number = _number(sm)
-    exact = dict(_FIRST_VERSION_FOR_SM).get(number)
-    if exact is not None:
-        return exact
-    older = [version for known, version in _FIRST_VERSION_FOR_SM if known <= number and known // 10 == sm[0]]
-    return max(older) if older else None
-
-
-def has_dropped(version: Version, sm: tuple[int, ...]) -> bool:
-    """Whether a release has given up a chip that earlier ones knew."""
-    return any(version >= since and _number(sm) < below for since, below in _DROPPED_BELOW_SM)
-
-
-def _number(sm: tuple[int, ...]) -> int:
-    return sm[0] * 10 + (sm[1] if len(sm) > 1 else 0)
 
 
 def spell(version: Version | None) -> str | None:

@@ -16,7 +16,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from crashlab.demo import recorded
+from crashlab.demo import planted, recorded
 from crashlab.soak.words import VOCABULARY
 
 GARBAGE = -1
@@ -171,6 +171,8 @@ def run(config: dict[str, Any]) -> None:
     engine, out, pipe = Engine(config), config["out"], make_pipe()
     scenario, after = config["scenario"], config["after"]
     pids = {"EngineCore": os.getpid(), "APIServer": os.getppid()}
+    chance = planted.chance(config)
+    dice = random.Random()
     buffer = b""
     os.set_blocking(0, False)
     due = time.monotonic()
@@ -190,7 +192,7 @@ def run(config: dict[str, Any]) -> None:
             continue
         due = max(due + config["step_ms"] / 1000, time.monotonic() - 1.0)
         begun = engine.steps >= after
-        if begun and scenario == "fault":
+        if (begun and scenario == "fault") or (chance and dice.random() < chance):
             fault(pids)
         elif begun and scenario == "stall":
             stall(pipe)

@@ -17,7 +17,8 @@ import zlib
 from contextlib import suppress
 from typing import Any
 
-from crashlab.demo import recorded
+from crashlab.demo import planted, recorded
+from crashlab.demo.answers import Answers, Flaws, load_known
 from crashlab.demo.engine import GARBAGE, say
 from crashlab.demo.http import Connection, Request
 from crashlab.demo.metrics import FIELDS, render
@@ -40,6 +41,8 @@ class Server:
         self.values: list[float] = [0.0] * len(FIELDS)
         self.finished = {"stop": 0, "length": 0, "abort": 0}
         self.streams: dict[int, Stream] = {}
+        self._answers = _answers(options)
+        self._planned: dict[int, tuple[str, ...]] = {}
         self.number = 0
         self.served = 0
         self._log = _open_log(options.request_log)
@@ -64,6 +67,8 @@ class Server:
     async def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
         options = self.options
         lines = list(recorded.log_lines("startup", self.pids))
+        if options.bug_every:
+            lines = planted.startup(lines, options, os.environ, self.pids)
         for line in lines if not options.quiet else ():
             say(line)
             await asyncio.sleep(options.startup / len(lines))
@@ -131,6 +136,13 @@ class Server:
             self._refuse(connection, request, 400, f"the context holds {self.options.context} tokens")
             return
         self.number += 1
+        if self._answers is not None:
+            pieces = self._answers.plan(prompt, tokens, len(self.streams) + 1).pieces
+            if pieces is None:
+                connection.close()
+                return
+            self._planned[self.number] = pieces
+            most = min(most, len(pieces))
         stream = Stream(
             self.number, connection, request, chat=chat, prompt_tokens=tokens, model=MODEL, fields=fields
         )
@@ -147,6 +159,7 @@ class Server:
         connection.answer(status, json.dumps({"error": {"message": why, "code": status}}).encode())
 
     def _hung_up(self, number: int) -> None:
+        self._planned.pop(number, None)
         if self.streams.pop(number, None) is not None:
             self.finished["abort"] += 1
             self._to_engine({"cancel": number})
@@ -192,12 +205,18 @@ class Server:
         stream = self.streams.get(number)
         if stream is None:
             return
-        stream.token(word if word == "!" else f" {word}")
+        planned = self._planned.get(number)
+        if planned is not None and word != "!":
+            stream.token(planned[min(stream.tokens, len(planned) - 1)])
+        else:
+            stream.token(word if word == "!" else f" {word}")
         if last:
             del self.streams[number]
-            self.finished["length"] += 1
+            self._planned.pop(number, None)
+            reason = "stop" if planned is not None and stream.tokens >= len(planned) else "length"
+            self.finished[reason] += 1
             self.served += 1
-            stream.end("length")
+            stream.end(reason)
             self._access(stream.peer, stream.path, 200)
             if self._log >= 0:
                 os.write(self._log, stream.log_line())
@@ -234,6 +253,23 @@ class Server:
 
     def _say(self, line: str) -> None:
         say(f"(APIServer pid={os.getpid()}) {line}")
+
+
+def _answers(options: DemoOptions) -> Answers | None:
+    """None unless the server is to know something, or to have a flaw."""
+    o = options
+    flaws = Flaws(
+        o.accuracy,
+        o.noise,
+        o.drop,
+        o.degrade,
+        o.degrade_share,
+        o.degrade_from_tokens,
+        o.degrade_from_batch,
+    )
+    if o.answers is None and flaws == Flaws():
+        return None
+    return Answers(load_known(o.answers) if o.answers else {}, flaws)
 
 
 def _open_log(path: str | None) -> int:

@@ -141,7 +141,7 @@ class Address(NamedTuple):
     """The rebuilt address. ``state``: recovered, not-recoverable or not-applicable; ``why`` says why not.
 
     ``finding`` is the sentence with numbers; ``kind`` its machine form (``shared-past-end``,
-    ``misaligned``, ``past-allocation``, ``far-from-arguments``, ``null-page``, ``local-stack``,
+    ``misaligned``, ``past-allocation``, ``far-from-arguments``, ``far-from-base``, ``null-page``, ``local-stack``,
     ``bad-descriptor``, …). ``limit`` is the bound that was crossed, in bytes, where there is one.
     ``origin`` are the instructions that computed the address, nearest first. ``hint`` is a possibility
     that the numbers allow and nothing proves.

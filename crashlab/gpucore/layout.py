@@ -121,7 +121,7 @@ ROWS: dict[int, tuple[Field, ...]] = {
 ROW_LIMITS = {
     DEVICE_TABLE: 1024,
     CONTEXT_TABLE: 65536,
-    MODULE_TABLE: 1 << 20,
+    MODULE_TABLE: 1 << 17,
     GRID_TABLE: 1 << 20,
     CONSTANT_BANK_TABLE: 4096,
     SM_TABLE: 4096,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from crashlab.errors import UnreadableDump
+from crashlab.inflate import TooMuchMemory, compression, inflate
 
-_CHUNK = 1 << 20
 _IN_MEMORY = 64 << 20
 _RESERVE = 256 << 20
 
@@ -53,14 +53,13 @@ def _view_of(handle: int, name: str, limit: int | None) -> tuple[memoryview, int
         )
     if status.st_size == 0:
         return memoryview(b""), 0, None
-    magic = os.pread(handle, 6, 0)
-    if magic[:4] == b"\x28\xb5\x2f\xfd":
+    kind = compression(os.pread(handle, 6, 0))
+    if kind == "zstd":
         raise UnreadableDump(
             f"{name} is compressed with zstd, which is not read here.",
             reason="not-elf",
             hint="Unpack it first: zstd -d.",
         )
-    kind = "gzip" if magic[:2] == b"\x1f\x8b" else "xz" if magic == b"\xfd7zXZ\0" else None
     if kind is not None:
         with os.fdopen(os.dup(handle), "rb") as file:
             return *_unpack(file, kind, limit), kind
@@ -83,7 +82,7 @@ def _unpack(file: BinaryIO, kind: str, limit: int | None) -> tuple[memoryview, i
         limit = max(room.f_bavail * room.f_frsize - _RESERVE, _IN_MEMORY)
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as out:
         size = 0
-        for chunk in _inflate(file, kind):
+        for chunk in _pieces(file, kind):
             size += len(chunk)
             if size > limit:
                 raise UnreadableDump(
@@ -91,6 +90,8 @@ def _unpack(file: BinaryIO, kind: str, limit: int | None) -> tuple[memoryview, i
                     reason="too-large",
                     hint="Unpack it yourself onto a larger disk, or set TMPDIR to a folder with room.",
                 )
+            if size > _IN_MEMORY:
+                out.rollover()  # before the write: a byte behind gigabytes of zeros would fill memory with them
             if chunk.count(0) == len(chunk):
                 out.seek(len(chunk), os.SEEK_CUR)  # keep runs of zeros sparse
             else:
@@ -104,37 +105,8 @@ def _unpack(file: BinaryIO, kind: str, limit: int | None) -> tuple[memoryview, i
         return memoryview(mmap.mmap(out.fileno(), size, access=mmap.ACCESS_READ)), size
 
 
-def _inflate(file: BinaryIO, kind: str) -> Iterator[bytes]:
-    """Decompressed pieces of at most 1 MiB, up to the end or to the first damaged byte."""
-    import lzma
-    import zlib
-
-    def fresh() -> Any:
-        return zlib.decompressobj(wbits=31) if kind == "gzip" else lzma.LZMADecompressor()
-
-    stream, data = fresh(), b""
-    while True:
-        if not data:
-            data = file.read(_CHUNK)
-            if not data:
-                return
-        try:
-            if kind == "gzip":
-                piece = stream.decompress(data, _CHUNK)
-                data = stream.unconsumed_tail
-            else:
-                piece = stream.decompress(data, _CHUNK)
-                data = b""
-                while not stream.eof and not stream.needs_input:
-                    if piece:
-                        yield piece
-                    piece = stream.decompress(b"", _CHUNK)
-        except (zlib.error, lzma.LZMAError, EOFError):
-            return
-        if piece:
-            yield piece
-        if stream.eof:  # several members may stand behind one another
-            data = stream.unused_data.lstrip(b"\0") or file.read(_CHUNK)
-            if not data:
-                return
-            stream = fresh()
+def _pieces(file: BinaryIO, kind: str) -> Iterator[bytes]:
+    try:
+        yield from inflate(file, kind)
+    except TooMuchMemory as error:
+        raise UnreadableDump(str(error), reason="too-large", hint=error.hint) from error

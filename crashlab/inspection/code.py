@@ -16,6 +16,7 @@ from crashlab.inspection.table import Table
 from crashlab.postmortem.codemap import CodeMap
 from crashlab.postmortem.disassembly import Disassembly
 from crashlab.postmortem.evidence import collect
+from crashlab.postmortem.words import counted
 
 
 def modules(dump: CoreDump, _focus: Focus) -> Table:
@@ -105,7 +106,7 @@ def params(dump: CoreDump, focus: Focus) -> Table:
                 rows.append(
                     (grid.grid_id, name, None, offset, 4, Hex(int.from_bytes(raw, "little")), raw.hex())
                 )
-    note = f"{missing} grids carry no parameters in this dump" if missing else None
+    note = f"{counted(missing, 'grid')} without parameters in this dump" if missing else None
     return table("grid kernel parameter offset size value bytes", rows, note)
 
 

@@ -74,7 +74,7 @@ def at_address(dump: CoreDump, address: int, length: int) -> Table:
 
 
 def _dump_bytes(dump: CoreDump, section: Section, offset: int, length: int, *, base: int) -> Table:
-    data = dump.data(section)
+    data, asked = dump.data(section), length
     length = min(length, _BYTES, max(0, len(data) - offset))
     chunk = bytes(data[offset : offset + length]) if offset >= 0 else b""
     rows = []
@@ -83,4 +83,15 @@ def _dump_bytes(dump: CoreDump, section: Section, offset: int, length: int, *, b
         words = tuple(Hex(int.from_bytes(part[i : i + 4], "little")) for i in range(0, len(part), 4))
         text = "".join(chr(b) if 32 <= b < 127 else "." for b in part)
         rows.append((Hex(base + offset + start), " ".join(f"{w:08x}" for w in words), text))
-    return table("address words text", rows)
+    return table("address words text", rows, _cut(len(data), offset, asked, len(chunk)))
+
+
+def _cut(size: int, offset: int, asked: int, shown: int) -> str | None:
+    """Why fewer bytes are shown than were asked for."""
+    if offset >= size:
+        return f"nothing there: this memory has {size:,} bytes"
+    if shown >= asked:
+        return None
+    if shown == _BYTES:
+        return f"{asked:,} bytes were asked for; at most {_BYTES:,} are shown at a time"
+    return f"{asked:,} bytes were asked for; this memory ends after {shown:,} of them"

@@ -12,6 +12,7 @@ from crashlab.gpucore.rows import GridRow
 from crashlab.inspection.select import Focus, Place, lanes, warps
 from crashlab.inspection.table import Table
 from crashlab.postmortem.codemap import CodeMap
+from crashlab.postmortem.words import counted
 
 _ROWS = 10_000
 
@@ -32,7 +33,7 @@ def table(columns: str, rows: Iterable[tuple[object, ...]], note: str | None = N
     return Table(tuple(columns.split()), tuple(kept), note)
 
 
-def devices(dump: CoreDump, _focus: Focus) -> Table:
+def devices(dump: CoreDump, focus: Focus) -> Table:
     return table(
         "device name arch sms warps_per_sm regs_per_lane pci_bus type sm_type",
         (
@@ -48,11 +49,12 @@ def devices(dump: CoreDump, _focus: Focus) -> Table:
                 dump.string(d.sm_type),
             )
             for d in dump.devices
+            if focus.device in (None, dump.device_index(d))
         ),
     )
 
 
-def contexts(dump: CoreDump, _focus: Focus) -> Table:
+def contexts(dump: CoreDump, focus: Focus) -> Table:
     return table(
         "device context shared_window local_window global_window thread",
         (
@@ -65,6 +67,7 @@ def contexts(dump: CoreDump, _focus: Focus) -> Table:
                 c.tid,
             )
             for c in dump.contexts
+            if focus.device in (None, dump.device_index(dump.device_of(c)))
         ),
     )
 
@@ -90,7 +93,9 @@ def sms(dump: CoreDump, focus: Focus) -> Table:
         rows.append(
             (device, sm.sm_id, count, sm.exception or None, title, pc, dump.string(sm.exception_string))
         )
-    note = f"{idle} SMs without blocks and without an exception are not shown" if idle else None
+    note = None
+    if idle:
+        note = f"{counted(idle, 'SM')} without blocks and without an exception {'is' if idle == 1 else 'are'} not shown"
     return table("device sm blocks exception name errorpc driver_text", rows, note)
 
 

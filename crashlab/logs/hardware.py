@@ -1,14 +1,13 @@
 """Does the evidence point at hardware? Then software hypotheses step back.
 
-Also which kernel-log events belong to a crash: by pid, else by time.
+Also which kernel-log events belong to a crash, by process and time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from crashlab.facts import XidEvent
 from crashlab.logs.lazy import Lazy
 from crashlab.logs.xid import XidDetail
 
@@ -80,32 +79,42 @@ def sm_pattern(crashes: Iterable[CrashPlace]) -> HardwareJudgement:
     return HardwareJudgement(None, ("Too few crashes with a known SM and kernel to compare.",))
 
 
-def relevant_events(
-    xids: Sequence[XidDetail],
-    *,
-    pids: Collection[int] = (),
-    window: tuple[float, float] | None = None,
-    boot_time: float | None = None,
-    year: int | None = None,
-    utc_offset: float = 0.0,
-) -> tuple[XidEvent, ...]:
-    """The events with ``relevant`` set: True, False, or None where neither pid nor time can tell.
+class CrashedProcess(NamedTuple):
+    """Whose crash it is, as far as known: process ids, and (from, to) in seconds since 1970.
 
-    ``window`` is (from, to) in seconds since 1970; ``boot_time`` makes uptime stamps comparable,
-    ``year`` syslog's; ``utc_offset`` (seconds east) is that of stamps without a zone.
+    ``boot_time`` (seconds since 1970) makes the uptime stamps of that machine's kernel log comparable,
+    ``year`` those of syslog; ``utc_offset`` (seconds east) belongs to stamps without a zone. What is
+    None leaves such stamps without a place in time.
     """
-    done = []
-    for one in xids:
-        inside: bool | None = None
-        seconds = epoch(one.event.time, boot_time=boot_time, year=year, utc_offset=utc_offset)
-        if window is not None and seconds is not None:
-            inside = window[0] <= seconds <= window[1]
-        if one.owner_pid is not None and pids and one.group != "hardware":
-            relevant = one.owner_pid in pids and inside is not False
-            done.append(one.event._replace(relevant=relevant))
-        else:
-            done.append(one.event._replace(relevant=inside))
-    return tuple(done)
+
+    pids: tuple[int, ...] = ()
+    window: tuple[float, float] | None = None
+    boot_time: float | None = None
+    year: int | None = None
+    utc_offset: float | None = None
+
+
+def with_relevance(xids: Sequence[XidDetail], process: CrashedProcess) -> tuple[XidDetail, ...]:
+    """The events with ``relevant`` set: True, False, or None where neither process nor time can tell.
+
+    Time excludes. A process id only confirms: the kernel log counts processes of the host, a program
+    in a container knows its own numbers.
+    """
+    return tuple(one._replace(event=one.event._replace(relevant=_relevant(one, process))) for one in xids)
+
+
+def _relevant(one: XidDetail, process: CrashedProcess) -> bool | None:
+    seconds = epoch(
+        one.event.time, boot_time=process.boot_time, year=process.year, utc_offset=process.utc_offset
+    )
+    inside = None
+    if process.window is not None and seconds is not None:
+        inside = process.window[0] <= seconds <= process.window[1]
+    if inside is False:
+        return False
+    if one.owner_pid is not None and process.pids and one.group != "hardware":
+        return True if one.owner_pid in process.pids else None
+    return inside
 
 
 _SYSLOG = Lazy(r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d")
@@ -115,7 +124,11 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 def epoch(
-    stamp: str | None, *, boot_time: float | None = None, year: int | None = None, utc_offset: float = 0.0
+    stamp: str | None,
+    *,
+    boot_time: float | None = None,
+    year: int | None = None,
+    utc_offset: float | None = None,
 ) -> float | None:
     """Seconds since 1970 of a kernel log's time stamp, or None when it cannot be placed."""
     from datetime import datetime, timezone
@@ -139,7 +152,7 @@ def epoch(
         return None
     if moment.tzinfo is not None:
         return moment.timestamp()
-    return moment.replace(tzinfo=timezone.utc).timestamp() - utc_offset
+    return None if utc_offset is None else moment.replace(tzinfo=timezone.utc).timestamp() - utc_offset
 
 
 _ISO = Lazy(r"([^.,Z+]{19})(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?")

@@ -9,12 +9,15 @@ beginning. Patterns have no nested quantifiers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from crashlab.logs.lazy import Lazy
 
 MAX_LINE = 64 * 1024
 _CHUNK = 1 << 20
+_MOST_UNPACKED = 16 << 30
+_UNPACKED_ANYWAY, _RATIO = 64 << 20, 500
+"""Text packs to a tenth or a fiftieth. What packs to less than a five-hundredth was made to keep a reader busy."""
 
 _ANSI = Lazy(r"\x1b\[[0-?]{0,64}[ -/]{0,8}[@-~]|\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?|\x1b[@-_]?")
 # C0 without tab and carriage return, DEL and C1; also the replacement for undecodable bytes stays.
@@ -147,15 +150,49 @@ def read_lines(source: Iterable[bytes | str] | bytes | str) -> Iterator[Line]:
 
 
 def read_file(path: str) -> Iterator[Line]:
-    """Stream a log file in chunks of 1 MiB. Raises UnreadableInput if it is no file that can be read."""
+    """Stream a log file (plain, gzip or xz) in pieces of 1 MiB.
+
+    Raises UnreadableInput if it is no file that can be read, is compressed with zstd, or unpacks to more
+    than 16 GiB or to more than 500 times its size.
+    """
     from crashlab.errors import UnreadableInput
     from crashlab.inputfile import open_regular
 
     splitter = LineSplitter()
     with open_regular(path, "log") as stream:
         try:
-            while chunk := stream.read(_CHUNK):
-                yield from splitter.feed(chunk)
+            for piece in _pieces(stream, path):
+                yield from splitter.feed(piece)
         except OSError as error:
             raise UnreadableInput(f"cannot read the log {path}: {error.strerror or error}") from error
     yield from splitter.finish()
+
+
+def _pieces(stream: BinaryIO, path: str) -> Iterator[bytes]:
+    from crashlab.errors import UnreadableInput
+    from crashlab.inflate import compression, inflate
+
+    magic = stream.read(6)
+    stream.seek(0)
+    kind = compression(magic)
+    if kind is None:
+        while chunk := stream.read(_CHUNK):
+            yield chunk
+        return
+    if kind == "zstd":
+        raise UnreadableInput(
+            f"the log {path} is compressed with zstd, which is not read here",
+            hint="Unpack it first: zstd -d.",
+        )
+    import os
+
+    most = min(_MOST_UNPACKED, max(_UNPACKED_ANYWAY, _RATIO * os.fstat(stream.fileno()).st_size))
+    size = 0
+    for piece in inflate(stream, kind):
+        size += len(piece)
+        if size > most:
+            raise UnreadableInput(
+                f"the log {path} unpacks to more than {most:,} bytes",
+                hint="Unpack it yourself and give the part around the crash.",
+            )
+        yield piece

@@ -11,8 +11,9 @@ from crashlab.gpucore.dump import CoreDump
 from crashlab.postmortem import finding
 from crashlab.postmortem.accesses import Access, Question, accesses
 from crashlab.postmortem.annotate import window_notes
-from crashlab.postmortem.arguments import pointer_arguments
+from crashlab.postmortem.arguments import PointerArgument, pointer_arguments
 from crashlab.postmortem.attribute import Attribution, slot_was_reused
+from crashlab.postmortem.base import named_argument
 from crashlab.postmortem.codemap import CodeMap
 from crashlab.postmortem.judge import (
     Judgement,
@@ -24,12 +25,14 @@ from crashlab.postmortem.judge import (
 )
 from crashlab.postmortem.jump import jump_target
 from crashlab.postmortem.local import judge_local, stack_finding
+from crashlab.postmortem.looks import host_pointer, packed
 from crashlab.postmortem.matrixdesc import matrix_address
 from crashlab.postmortem.space import Placed, place
 from crashlab.postmortem.tma_finding import tma_address
 from crashlab.sass.address import AddressExpr
 from crashlab.sass.line import SassLine
 from crashlab.sass.operands import ParsedInstruction, parse
+from crashlab.sass.slice import SliceStep, backward_slice
 
 _LANE_LIMIT = 1024
 _MISALIGNED, _OUT_OF_RANGE = 6, 5
@@ -139,6 +142,49 @@ def alignment(parsed: ParsedInstruction, expr: AddressExpr) -> int:
     return parsed.width_bytes or 1
 
 
+class _Source(NamedTuple):
+    """Where an address comes from: the code before it, the pointers passed, and the one it is computed from."""
+
+    codemap: CodeMap
+    steps: tuple[SliceStep, ...]
+    arguments: tuple[PointerArgument, ...]
+    base: PointerArgument | None
+
+
+def _source(
+    dump: CoreDump,
+    codemap: CodeMap,
+    attribution: Attribution,
+    lines: Sequence[SassLine],
+    expr: AddressExpr,
+) -> _Source:
+    grid = next((report.grid for report in attribution.group.warps), None)
+    needed = expr.address_registers()
+    steps = backward_slice(lines, attribution.fault.pc or 0, needed)
+    arguments = pointer_arguments(dump, codemap, grid)
+    first_byte = grid.params_offset if grid is not None else None
+    return _Source(codemap, steps, arguments, named_argument(steps, needed, arguments, first_byte))
+
+
+_JUDGED_BY_DISTANCE = ("unmapped", "at-argument", "past-argument", "before-argument", "overflow-distance")
+_FAR = ("far-from-arguments", "far-from-base")
+
+
+def _with_looks(
+    judgement: Judgement | None, found: Sequence[Access], base: PointerArgument | None
+) -> Judgement | None:
+    """What the digits of a bad global address look like, as a further clause; a possibility, no finding."""
+    if judgement is None or not judgement.bad:
+        return judgement
+    address = found[min(judgement.bad)].address or 0
+    looks = None
+    if judgement.kind in (*_JUDGED_BY_DISTANCE, *_FAR):
+        looks = host_pointer(address, base.value if base is not None else None)
+    if looks is None and base is None and judgement.kind in (*_FAR, "small-integer", "not-canonical"):
+        looks = packed(address)
+    return judgement if looks is None else judgement._replace(sentence=f"{judgement.sentence}; {looks}")
+
+
 def _memory(
     dump: CoreDump,
     codemap: CodeMap,
@@ -151,26 +197,27 @@ def _memory(
     wide = expr.space not in ("shared", "local", "constant")
     found = accesses(dump, attribution.group.warps, Question(lines, pc, parsed, expr, wide))
     read = found
+    source = _source(dump, codemap, attribution, lines, expr)
     judgement, placed = None, Placed(found, expr.space or "generic")
     width = alignment(parsed, expr) if attribution.group.code == _MISALIGNED else parsed.width_bytes or 1
     if any(a.address is not None for a in found):
         placed = place(dump, attribution, found, expr.space)
         found = placed.accesses
-        judgement = _judge(dump, codemap, attribution, placed, width)
+        judgement = _judge(dump, attribution, placed, width, source)
         if any(a.tentative for a in found) and not _confirms(judgement):
             found = tuple(a._replace(address=None) if a.tentative else a for a in found)
             placed = placed._replace(accesses=found)
-            judgement = _judge(dump, codemap, attribution, placed, width)
+            judgement = _judge(dump, attribution, placed, width, source)
+    judgement = _with_looks(judgement, found, source.base)
     first = min(judgement.bad) if judgement and judgement.bad else None
     shown = read[first] if first is not None else next((a for a in found if a.address is not None), None)
-    notes = window_notes(dump, attribution.code, lines, pc, expr, shown)
+    notes = window_notes(dump, attribution.code, source.steps, pc, expr, shown)
     if all(a.address is None for a in found):
         fact = _lost(dump, codemap, attribution, found, expr)
     else:
         fact = _fact(placed, width, parsed, judgement)
-        if fact.kind == "far-from-arguments" and fact.value is not None:
-            arguments = pointer_arguments(dump, codemap, attribution.group.warps[0].grid)
-            fact = fact._replace(hint=bit_flip_hint(fact.value, arguments))
+        if fact.kind in _FAR and fact.value is not None:
+            fact = fact._replace(hint=bit_flip_hint(fact.value, source.arguments))
     return Rebuilt(fact._replace(origin=notes.origin), notes.by_pc)
 
 
@@ -204,7 +251,7 @@ def _confirms(judgement: Judgement | None) -> bool:
 
 
 def _judge(
-    dump: CoreDump, codemap: CodeMap, attribution: Attribution, placed: Placed, width: int
+    dump: CoreDump, attribution: Attribution, placed: Placed, width: int, source: _Source
 ) -> Judgement | None:
     found = placed.accesses
     if attribution.group.code == _MISALIGNED:
@@ -216,16 +263,17 @@ def _judge(
     if placed.space == "shared::cluster":
         return cluster_shared(found, width, limit, placed.ranks, placed.blocks)
     if placed.space == "local":
-        return judge_local(dump, codemap, attribution, found)
+        return judge_local(dump, source.codemap, attribution, found)
     if placed.space == "global":
-        return global_memory(dump, found, width, pointer_arguments(dump, codemap, first.grid))
+        return global_memory(dump, found, width, source.arguments, source.base)
     return None
 
 
 def _reserves(attribution: Attribution) -> bool:
     """Whether the system keeps 1 KiB of the block's shared window: on sm_80 and later."""
     arch = attribution.fault.where.sm_arch if attribution.fault.where else None
-    return arch is not None and int("".join(c for c in arch if c.isdigit()) or 0) >= 80
+    digits = "".join(c for c in arch or "" if "0" <= c <= "9")  # a dump may hold digits of other scripts
+    return int(digits[:4] or 0) >= 80
 
 
 def _fact(

@@ -11,8 +11,7 @@ from crashlab.postmortem.accesses import Access
 from crashlab.postmortem.codemap import CodeHit
 from crashlab.postmortem.lanefile import LaneFile
 from crashlab.sass.address import AddressExpr
-from crashlab.sass.line import SassLine
-from crashlab.sass.slice import backward_slice
+from crashlab.sass.slice import SliceStep
 
 
 class Notes(NamedTuple):
@@ -25,16 +24,19 @@ class Notes(NamedTuple):
 def window_notes(
     dump: CoreDump,
     code: CodeHit | None,
-    lines: Sequence[SassLine],
+    steps: Sequence[SliceStep],
     pc: int,
     expr: AddressExpr,
     shown: Access | None,
 ) -> Notes:
-    """Values of the lane ``shown`` at the faulting line, and what earlier instructions gave to the address."""
+    """Values of the lane ``shown`` at the faulting line, and what earlier instructions gave to the address.
+
+    ``steps`` is the backward slice of the address's registers.
+    """
     notes: dict[int, str] = {}
     origin = []
     needed = expr.address_registers()
-    for step in backward_slice(lines, pc, needed):
+    for step in steps:
         if not step.defines:
             continue
         notes[step.pc] = f"makes {', '.join(step.defines)} of the address"

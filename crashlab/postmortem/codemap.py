@@ -50,6 +50,7 @@ class CodeMap:
 
     def __init__(self, dump: CoreDump) -> None:
         self.dump = dump
+        self._modules = dump.modules
         self._cubins: dict[tuple[int, int], Cubin | None] = {}
         self._hits: dict[int, CodeHit | None] = {}
 
@@ -79,12 +80,14 @@ class CodeMap:
             hit = self._look(module, pc)
             if hit is not None:
                 break
+        else:  # all were opened: those without an image need not be asked again, a lying table may have many
+            self._modules = tuple(m for m in self._modules if self.cubin(m) is not None)
         self._hits[pc] = hit
         return hit
 
     def _in_order(self, grid: GridRow | None) -> list[ModuleRow]:
         handle = grid.module_handle if grid else None
-        return sorted(self.dump.modules, key=lambda m: m.handle != handle)
+        return sorted(self._modules, key=lambda m: m.handle != handle)
 
     def _look(self, module: ModuleRow, pc: int) -> CodeHit | None:
         cubin = self.cubin(module)

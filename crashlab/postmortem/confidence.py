@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from crashlab import facts
 from crashlab.postmortem.attribute import Attribution, slot_was_reused
+from crashlab.postmortem.words import counted
 
 _SOURCE_REASONS = {
     "errorpc": "the hardware recorded the PC of the faulting instruction for the warp (errorPC)",
@@ -45,7 +46,7 @@ def of_fault(kind: str, attribution: Attribution, problems: tuple[str, ...]) -> 
         reasons.append(f"{len(fault.where.sms)} SMs report the same exception at the same PC")
     if problems:
         level = "medium" if level == "high" else level
-        reasons.append(f"the dump contradicts itself in {len(problems)} place(s); see provenance")
+        reasons.append(f"the dump contradicts itself in {counted(len(problems), 'place')}; see provenance")
     return facts.Confidence(level, tuple(reasons))
 
 

@@ -43,6 +43,7 @@ class Disassembly:
     ) -> None:
         self._native = sass_by in (AUTO, NATIVE, BOTH)
         self._external = external and sass_by != NATIVE
+        self._hurried = not external
         self._whole = external
         self._both = sass_by == BOTH
         self._tool_path = tool_path
@@ -83,6 +84,14 @@ class Disassembly:
         for pending in self._pending.values():
             pending.kill()
         self._pending.clear()
+
+    def next_step(self) -> str:
+        """What to do about an instruction that our own tables do not know, as the end of a sentence."""
+        if self._hurried:
+            return "without --fast, nvdisasm is asked"
+        if not self._external:
+            return "with --sass-by auto, nvdisasm is asked"
+        return f"nvdisasm may know it, but {self.missing or 'gave no answer'}"
 
     def _code(self, hit: CodeHit) -> tuple[int, bytes]:
         try:
@@ -150,7 +159,7 @@ class Disassembly:
         from crashlab.sass import disassembler
 
         arch = hit.cubin.arch
-        tool = disassembler.find_nvdisasm(self._tool_path)
+        tool = disassembler.find_nvdisasm(self._tool_path, arch)
         if tool is None or arch is None:
             self.missing = (
                 "nvdisasm was not found (pip install nvidia-cuda-nvdisasm)"

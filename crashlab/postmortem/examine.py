@@ -13,6 +13,7 @@ from crashlab.postmortem.attribute import Attribution, attribute, module_of, slo
 from crashlab.postmortem.codemap import CodeMap
 from crashlab.postmortem.disassembly import Disassembly, is_unknown
 from crashlab.postmortem.evidence import ASSERT, FaultGroup, collect
+from crashlab.postmortem.instruction import instruction_at
 from crashlab.postmortem.whose import library_of
 from crashlab.sass.line import SassLine
 
@@ -121,26 +122,15 @@ def _access(
         return None, facts.Address("not-recoverable", why="the instruction was not disassembled")
     raw = next((line.text for line in lines if line.pc == pc), "")
     if is_unknown(raw):
-        why = f"crashlab's own tables do not know this instruction ({raw}); without --fast, nvdisasm is asked"
+        why = f"crashlab's own tables do not know this instruction ({raw}); {disassembly.next_step()}"
         return None, facts.Address("not-recoverable", why=why)
+    instruction = instruction_at(lines, pc, lead.code, decoded_by=disassembly.used, operands=addresses)
     if not addresses:
-        return plain_instruction(lines, pc, disassembly.used), None
+        return instruction, None
     from crashlab.postmortem.address import rebuild
-    from crashlab.postmortem.instruction import instruction_at
 
-    instruction = instruction_at(lines, pc, lead.code, decoded_by=disassembly.used)
     rebuilt = rebuild(dump, codemap, lead, lines, instruction)
     return rebuilt.annotate(instruction), rebuilt.fact
-
-
-def plain_instruction(lines: Sequence[SassLine], pc: int, decoded_by: str | None) -> facts.Instruction | None:
-    """The instruction's text and its neighbours, without a word on what it accesses."""
-    at = next((i for i, line in enumerate(lines) if line.pc == pc), None)
-    if at is None:
-        return None
-    near = lines[max(0, at - 3) : at + 3]
-    window = tuple(facts.WindowLine(facts.Hex(line.pc), line.text, line.pc == pc) for line in near)
-    return facts.Instruction(lines[at].text, window=window, decoded_by=decoded_by)
 
 
 def _kind(lead: Attribution) -> str:
@@ -205,7 +195,6 @@ def _unread(disassembly: Disassembly) -> tuple[str, ...]:
 
 def _without_exception(dump: CoreDump, codemap: CodeMap, disassembly: Disassembly) -> Examination:
     from crashlab.postmortem.hang import read_hang
-    from crashlab.postmortem.instruction import instruction_at
 
     reading = read_hang(dump, codemap, disassembly.lines)
     if not reading.hang.groups:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from crashlab.facts import Dim3
 from crashlab.postmortem.accesses import Access
 from crashlab.postmortem.judge import Judgement
+from crashlab.postmortem.words import counted
 from crashlab.sass.operands import ParsedInstruction
 
 _VERBS = {
@@ -31,7 +32,7 @@ def sentence(
     verb = _VERBS.get(parsed.access or "", "accessed")
     # A bulk copy's size is not in its text.
     bulk = parsed.width_bytes is None and parsed.access == "copy"
-    unit = "a block of bytes" if bulk else f"{width} byte{'s' if width != 1 else ''}"
+    unit = "a block of bytes" if bulk else counted(width, "byte")
     if judgement is None:
         executed = [a for a in found if a.address is not None]
         low, high = min(a.address or 0 for a in executed), max(a.address or 0 for a in executed)

@@ -13,6 +13,7 @@ from crashlab.postmortem.attribute import kernel_fact, launch_of
 from crashlab.postmortem.codemap import CodeHit, CodeMap
 from crashlab.postmortem.evidence import active_lanes
 from crashlab.postmortem.wait import WaitState, wait_state
+from crashlab.postmortem.words import counted
 from crashlab.sass.line import SassLine
 
 LinesOf = Callable[[CodeHit], Sequence[SassLine] | None]
@@ -132,7 +133,7 @@ def _describe(
     lines = (lines_of(code) if code else None) or ()
     state = wait_state(dump, first.warp, first.lane, lines, first.pc)
     mangled = codemap.kernel_of(first.grid)
-    details = [state.detail] if state.detail else []
+    details = [state.detail + _arrived(members, state.barrier)] if state.detail else []
     diverged = sorted({pc for m in members for pc in m.diverged})
     if diverged:
         details.append(f"other lanes of these warps stand at {', '.join(hex(pc) for pc in diverged[:4])}")
@@ -151,6 +152,19 @@ def _describe(
     return group, state
 
 
+def _arrived(members: list[WarpAt], barrier: tuple[int, int] | None) -> str:
+    """How many threads of the first warp's block stand at a barrier that waits for a number of them."""
+    first = members[0]
+    extent = first.grid.block_dim if first.grid else None
+    if barrier is None or extent is None or first.cta is None:
+        return ""
+    number, needed = barrier
+    here = sum((m.warp.valid_lanes or 0).bit_count() for m in members if m.cta == first.cta)
+    size = extent.x * extent.y * extent.z
+    text = f": barrier {number} waits for {counted(needed, 'thread')}, of which {here:,} of this block stand here"
+    return f"{text}; the block has only {size:,}" if needed > size else text
+
+
 def _waits(groups: list[facts.HangGroup]) -> list[str]:
     """Who waits for whom, as far as barriers of one kernel tell."""
     out = []
@@ -159,8 +173,9 @@ def _waits(groups: list[facts.HangGroup]) -> list[str]:
         if group.state == "barrier" and others:
             what = ", ".join(f"{g.warps} at {g.pc} ({g.state or 'running'})" for g in others[:4])
             out.append(
-                f"{group.warps} warps of {group.kernel or 'a kernel'} stand at a barrier while other warps of it "
-                f"do not: {what}. A block leaves its barrier only when all its warps arrive."
+                f"{counted(group.warps, 'warp')} of {group.kernel or 'a kernel'} "
+                f"{'stands' if group.warps == 1 else 'stand'} at a barrier while other warps of it do not: {what}. "
+                "A block leaves its barrier only when all its warps arrive."
             )
     return out
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from crashlab import facts
 from crashlab.errors import CrashlabError
 from crashlab.postmortem.codemap import CodeHit
+from crashlab.sass.head import access_of, split_head
 from crashlab.sass.line import SassLine
-from crashlab.sass.operands import parse
 
 BEFORE, AFTER = 8, 6
 
@@ -21,8 +21,13 @@ def instruction_at(
     before: int = BEFORE,
     after: int = AFTER,
     decoded_by: str | None = None,
+    operands: bool = True,
 ) -> facts.Instruction | None:
-    """Text, classification and window of the instruction at ``pc``; None when it could not be read."""
+    """Text, classification and window of the instruction at ``pc``; None when it could not be read.
+
+    Without ``operands`` they are not parsed, and the access width stays unknown; access and space follow
+    from the opcode, so that both ways give the same keys.
+    """
     if not lines:
         return None
     at = next((i for i, line in enumerate(lines) if line.pc == pc), None)
@@ -34,22 +39,31 @@ def instruction_at(
     )
     text = lines[at].text
     try:
-        parsed = parse(text)
+        head = split_head(text)
+        access, space = access_of(head.opcode)
+        width = _width(text) if operands else None
     except CrashlabError:
         return facts.Instruction(text, window=window, decoded_by=decoded_by)
-    predicate = None
-    if parsed.predicate is not None:
-        predicate = f"!{parsed.predicate}" if parsed.predicate_negated else parsed.predicate
     return facts.Instruction(
         text=text,
-        opcode=".".join((parsed.opcode, *parsed.modifiers)) if parsed.opcode else None,
-        predicate=predicate,
-        access=parsed.access,
-        space=parsed.space,
-        width_bytes=parsed.width_bytes,
+        opcode=head.mnemonic,
+        predicate=head.guard,
+        access=access,
+        space=space,
+        width_bytes=width,
         window=window,
         decoded_by=decoded_by,
     )
+
+
+def _width(text: str) -> int | None:
+    """Bytes that one lane accesses. Imported here: the operand parser costs a hurried answer a tenth of its time."""
+    from crashlab.sass.operands import parse
+
+    try:
+        return parse(text).width_bytes
+    except CrashlabError:
+        return None
 
 
 def _line(code: CodeHit | None, pc: int) -> int | None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from crashlab.gpucore.dump import CoreDump
 from crashlab.postmortem.accesses import Access
 from crashlab.postmortem.arguments import PointerArgument
+from crashlab.postmortem.words import counted
 
 WINDOW = 16 << 20
 """Shared and local windows are 16 MiB of generic address space each."""
@@ -66,7 +67,7 @@ def shared(accesses: Sequence[Access], width: int, limit: int | None, *, reserve
     if reserved and limit > RESERVED_SHARED:
         size += f" ({limit - RESERVED_SHARED:,} + {RESERVED_SHARED:,} reserved)"
     past = offsets[0] - limit
-    start = f"{past:,} bytes past its end" if past >= 0 else "across its end"
+    start = f"{counted(past, 'byte')} past its end" if past >= 0 else "across its end"
     span = (
         f"offset {hex(offsets[0])}"
         if len(offsets) == 1
@@ -94,12 +95,17 @@ def cluster_shared(
 
 
 def global_memory(
-    dump: CoreDump, accesses: Sequence[Access], width: int, arguments: Sequence[PointerArgument]
+    dump: CoreDump,
+    accesses: Sequence[Access],
+    width: int,
+    arguments: Sequence[PointerArgument],
+    base: PointerArgument | None = None,
 ) -> Judgement | None:
     """Unmapped global addresses, against dumped memory where it is all there, else by pages and arguments.
 
-    A full dump leaves out memory that was mapped with cuMemMap: where an argument points into no
-    dumped range, being in none of them proves nothing.
+    ``base`` is the argument that the code computes the address from, where it is known. A full dump leaves
+    out memory that was mapped with cuMemMap: where an argument points into no dumped range, being in none
+    of them proves nothing.
     """
     known = [i for i, a in enumerate(accesses) if a.address is not None]
     ranges = sorted((s.address, s.address + s.size) for s in dump.memory_ranges() if s.size)
@@ -111,7 +117,7 @@ def global_memory(
         return Judgement(frozenset(outside), *impossible)
     if ranges and all(_inside(argument.value, 1, ranges) for argument in arguments):
         return _against_ranges(accesses, outside, ranges)
-    return _by_pages(accesses, outside, arguments)
+    return _by_pages(accesses, outside, arguments, base)
 
 
 def _inside(address: int, width: int, ranges: Sequence[tuple[int, int]]) -> bool:
@@ -126,25 +132,28 @@ def _against_ranges(accesses: Sequence[Access], bad: list[int], ranges: list[tup
         start, end = below[-1]
         kind, text = (
             "past-allocation",
-            f"{address - end:,} bytes past the end of the dumped allocation {hex(start)} to {hex(end)}",
+            f"{counted(address - end, 'byte')} past the end of the dumped allocation {hex(start)} to {hex(end)}",
         )
         if above and above[0][0] - address < address - end:
             start, end = above[0]
             kind, text = (
                 "before-allocation",
-                f"{start - address:,} bytes before the dumped allocation {hex(start)} to {hex(end)}",
+                f"{counted(start - address, 'byte')} before the dumped allocation {hex(start)} to {hex(end)}",
             )
     else:
         start, end = above[0]
         kind, text = (
             "before-allocation",
-            f"{start - address:,} bytes before the dumped allocation {hex(start)} to {hex(end)}",
+            f"{counted(start - address, 'byte')} before the dumped allocation {hex(start)} to {hex(end)}",
         )
     return Judgement(frozenset(bad), kind, f"in no dumped allocation; {text}")
 
 
 def _by_pages(
-    accesses: Sequence[Access], known: list[int], arguments: Sequence[PointerArgument]
+    accesses: Sequence[Access],
+    known: list[int],
+    arguments: Sequence[PointerArgument],
+    base: PointerArgument | None,
 ) -> Judgement:
     """At least one address is unmapped. Lanes whose page holds a pointer argument are excluded first."""
     pages: dict[int, list[int]] = {}
@@ -160,7 +169,7 @@ def _by_pages(
     else:
         bad, by_exclusion, undecided = known, False, True
     first = accesses[bad[0]].address or 0
-    kind, sentence = describe_global(first, arguments)
+    kind, sentence = describe_global(first, arguments, base)
     return Judgement(frozenset(bad), kind, sentence, None, by_exclusion, undecided)
 
 
@@ -182,34 +191,57 @@ def describe_impossible(address: int, arguments: Sequence[PointerArgument]) -> t
     return None
 
 
-def describe_global(address: int, arguments: Sequence[PointerArgument]) -> tuple[str, str]:
-    """What an unmapped global address looks like: kind and sentence."""
+def describe_global(
+    address: int, arguments: Sequence[PointerArgument], base: PointerArgument | None = None
+) -> tuple[str, str]:
+    """What an unmapped global address looks like: kind and sentence.
+
+    It is measured from ``base``, else from the nearest argument, which need not have to do with it.
+    """
     impossible = describe_impossible(address, arguments)
     if impossible is not None:
         return impossible
     if not arguments:
         return "unmapped", "not mapped; the dump holds no argument to measure it against"
     nearest = min(arguments, key=lambda a: abs(address - a.value))
-    distance = address - nearest.value
-    where = f"{abs(distance):,} bytes {'past' if distance >= 0 else 'before'} {nearest.label} ({hex(nearest.value)})"
+    origin = base or nearest
+    distance = address - origin.value
+    where = _distance(distance, origin)
+    aside = ""
+    if base is not None:
+        where += ", which the code computes it from"
+        if nearest.value != base.value:
+            aside = f"; the nearest pointer is another: {_distance(address - nearest.value, nearest)}"
+    kind, why = _by_distance(distance)
+    if kind == "far-from-arguments" and abs(address - nearest.value) <= _INDEX_BYTES:
+        kind = "far-from-base"
+    return kind, f"{where}{why}{aside}"
+
+
+def _distance(distance: int, origin: PointerArgument) -> str:
+    if distance == 0:
+        return f"at the first byte of {origin.label} ({hex(origin.value)})"
+    side = "past" if distance > 0 else "before"
+    return f"{counted(abs(distance), 'byte')} {side} {origin.label} ({hex(origin.value)})"
+
+
+def _by_distance(distance: int) -> tuple[str, str]:
+    """Kind and clause for an address that lies ``distance`` bytes behind a pointer."""
     if 0 <= distance < _PAGE:
         return (
             "at-argument",
-            f"{where}, in the same or the next 2 MiB page: the buffer ends before it, or was freed",
+            ", in the same or the next 2 MiB page: the buffer ends before it, or was freed",
         )
     if abs(distance) > _INDEX_BYTES:
         return (
             "far-from-arguments",
-            f"{where}: further than a 32-bit index reaches, as a wild index or pointer gives",
+            ": further than a 32-bit index reaches, as a wild index or pointer gives",
         )
     if distance < 0:
-        return (
-            "before-argument",
-            f"{where}: below the buffer's base, as a negative or overflowed 32-bit index gives",
-        )
+        return "before-argument", ": below the buffer's base, as a negative or overflowed 32-bit index gives"
     if distance >= _INDEX:
-        return "overflow-distance", f"{where}: more than 2 GiB away, as an overflowed 32-bit index gives"
-    return "past-argument", where
+        return "overflow-distance", ": more than 2 GiB away, as an overflowed 32-bit index gives"
+    return "past-argument", ""
 
 
 def bit_flip_hint(address: int, arguments: Sequence[PointerArgument]) -> str | None:

@@ -12,6 +12,7 @@ from crashlab.logs.sanitizer import SanitizerFault, SanitizerLog
 from crashlab.logs.serving_facts import ServingStory
 from crashlab.logs.xid import XidDetail
 from crashlab.postmortem.log_finding import NO_DUMP, LogFinding
+from crashlab.postmortem.words import article
 
 _ACCESS = {"read": "load", "write": "store", "atomic": "atomic"}
 _SANITIZER_KINDS = {"trap": "trap", "device-assert": "device-assert"}
@@ -133,7 +134,7 @@ def _xid_fault(faults: list[XidDetail]) -> LogFinding:
     address = facts.Address("not-recoverable", why="there is no dump")
     if with_address is not None and one.event.address is not None:
         access = (one.access or "").removeprefix("ACCESS_TYPE_VIRT_").lower()
-        verb = f" by a {access}" if access in ("read", "write", "atomic") else ""
+        verb = f" by {article(access)} {access}" if access in ("read", "write", "atomic") else ""
         address = address._replace(
             finding=f"The kernel log names the page {one.event.address}{verb} (Xid 31; pages, not bytes)."
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from crashlab.errors import CrashlabError
 from crashlab.gpucore.dump import CoreDump
 from crashlab.gpucore.rows import LaneRow, WarpRow
 from crashlab.postmortem.lanefile import LaneFile, evaluate
@@ -21,10 +22,15 @@ _CONVERGENCE = ("BSYNC", "WARPSYNC", "WARPSYNC.COLLECTIVE")
 
 
 class WaitState(NamedTuple):
-    """``state``: spinning, barrier, waiting, running; None when the code could not be read."""
+    """``state``: spinning, barrier, waiting, running; None when the code could not be read.
+
+    ``barrier`` is the number of a block's barrier and how many threads it waits for, where the
+    instruction gives both.
+    """
 
     state: str | None
     detail: str | None = None
+    barrier: tuple[int, int] | None = None
 
 
 def wait_state(dump: CoreDump, warp: WarpRow, lane: LaneRow, lines: Sequence[SassLine], pc: int) -> WaitState:
@@ -40,7 +46,8 @@ def wait_state(dump: CoreDump, warp: WarpRow, lane: LaneRow, lines: Sequence[Sas
     for line in reversed(lines[max(0, at - _REACH) : at + 1]):
         opcode = _opcode(line.text)
         if opcode.startswith(_BARRIERS):
-            return WaitState("barrier", f"at the block barrier {line.text} ({hex(line.pc)})")
+            detail = f"at the block barrier {line.text} ({hex(line.pc)})"
+            return WaitState("barrier", detail, _named_barrier(line.text))
         if opcode.startswith(_CLUSTER):
             return WaitState("waiting", f"at the cluster barrier {line.text} ({hex(line.pc)})")
         if line.pc != pc and opcode.startswith(_ENDS):
@@ -57,6 +64,17 @@ def wait_state(dump: CoreDump, warp: WarpRow, lane: LaneRow, lines: Sequence[Sas
     if before.startswith("NANOSLEEP") or here.startswith("NANOSLEEP"):
         return WaitState("waiting", "asleep in NANOSLEEP")
     return WaitState("running")
+
+
+def _named_barrier(text: str) -> tuple[int, int] | None:
+    """Number and thread count of ``BAR.SYNC 0x3, 0x100``; None where a register holds one, or there is no count."""
+    try:
+        values = [o.value for o in parse(text).operands if not o.is_predicate]
+    except CrashlabError:
+        return None
+    if len(values) < 2 or values[0] is None or values[1] is None:
+        return None
+    return values[0], values[1]
 
 
 def _polled(dump: CoreDump, warp: WarpRow, lane: LaneRow, lines: Sequence[SassLine], loop: SpinLoop) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crashlab import facts
+from crashlab.postmortem.words import counted
 
 _NAME_LIMIT = 120
 
@@ -94,7 +95,7 @@ def address_clause(address: facts.Address | None) -> str | None:
     if address.kind == "shared-past-end" and limit is not None:
         past = value - limit
         end = "the end of the block's shared memory"
-        return f"{past:,} bytes past {end}" if past >= 0 else f"across {end}"
+        return f"{counted(past, 'byte')} past {end}" if past >= 0 else f"across {end}"
     if address.kind == "misaligned" and width:
         return f"address {value} is {value % width} modulo {width}"
     ended = "ended before, or was freed"
@@ -106,6 +107,7 @@ def address_clause(address: facts.Address | None) -> str | None:
         "overflow-distance": f"address {value} is more than 2 GiB past a buffer, as a 32-bit overflow gives",
         "before-argument": f"address {value} lies before the buffer that was passed",
         "far-from-arguments": f"address {value} is far from every pointer that was passed",
+        "far-from-base": f"address {value} is far from the pointer that it was computed from",
         "null-page": f"address {value}: a null pointer",
         "small-integer": f"address {value}: an integer used as a pointer",
         "not-canonical": f"address {value} is no address at all",
@@ -136,7 +138,7 @@ def hang_headline(kernel: str | None, groups: Sequence[facts.HangGroup], where: 
         f"{count} {_STATES.get(state, state)}" for state, count in sorted(counts.items(), key=lambda c: -c[1])
     ]
     at = f", around {where}" if where else ""
-    return f"No GPU exception: {name} was resident with {sum(counts.values())} warps: {', '.join(parts)}{at}"
+    return f"No GPU exception: {name} was resident with {counted(sum(counts.values()), 'warp')}: {', '.join(parts)}{at}"
 
 
 def fault_caveats(verdict: facts.Verdict, *, exited: bool, reused: bool, groups: int) -> tuple[str, ...]:

@@ -5,27 +5,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crashlab import facts
+from crashlab.logs.hardware import CrashedProcess, hardware_suspect, with_relevance
+from crashlab.logs.xid import XidDetail
+
+NOBODY = CrashedProcess()
 
 _MMU_FAULT = 31
 _PAGES = (4096, 65536, 2 << 20)
 """Xid 31 prints the address of the faulting page; which page size it was, it does not print."""
 
 
-def join_xid(report: facts.Report, events: Sequence[facts.XidEvent]) -> facts.Report:
-    """The report with its Xid events and, where an Xid 31 page fits, the lanes that hit it."""
-    if not events:
+def join_xid(
+    report: facts.Report, xids: Sequence[XidDetail], process: CrashedProcess = NOBODY
+) -> facts.Report:
+    """The report with its Xid events, what they say about the hardware, and an Xid 31's page.
+
+    Events that are certainly another crash's are listed and not used.
+    """
+    if not xids:
         return report
-    report = report._replace(xid=tuple(events))
-    address = report.verdict.address
+    xids = with_relevance(xids, process)
+    report = report._replace(xid=tuple(one.event for one in xids))
+    ours = [one for one in xids if one.event.relevant is not False]
+    verdict = _with_page(report.verdict, [one.event for one in ours])
+    judged = hardware_suspect(ours)
+    if judged.suspect:
+        why = " ".join(judged.reasons)
+        caution = f"It does not mean that software is to blame: the kernel log speaks of the hardware. {why}"
+        verdict = verdict._replace(does_not_mean=(*verdict.does_not_mean, caution))
+    return report._replace(verdict=verdict)
+
+
+def _with_page(verdict: facts.Verdict, events: Sequence[facts.XidEvent]) -> facts.Verdict:
+    address = verdict.address
     if address is None or address.state != "recovered" or address.space != "global":
-        return report
+        return verdict
     for event in events:
         if event.code != _MMU_FAULT or event.address is None:
             continue
         joined = _join(address, event.address)
         if joined is not None:
-            return report._replace(verdict=report.verdict._replace(address=joined))
-    return report
+            return verdict._replace(address=joined)
+    return verdict
 
 
 def _join(address: facts.Address, page: int) -> facts.Address | None:

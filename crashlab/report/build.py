@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from crashlab import __version__, facts
 from crashlab.errors import UnreadableDump
@@ -16,12 +17,16 @@ from crashlab.report.jsonio import SCHEMA
 from crashlab.report.options import DEFAULTS, AnalyzeOptions
 from crashlab.report.witnesses import Witnesses
 
+if TYPE_CHECKING:
+    from crashlab.report.copies import Copy
+
 _WHY_UNREADABLE = {
     "not-found": "it could not be opened as a file",
     "too-large": "there is no room to unpack it",
 }
 _HASH_LIMIT = 4 << 20
 """Inputs up to this many bytes are hashed, but for --fast; hashing a 100 GiB dump would cost minutes."""
+_COPIES_TOLD = 5
 
 
 def analyze_dump(path: str | os.PathLike[str], options: AnalyzeOptions = DEFAULTS) -> facts.Report:
@@ -57,36 +62,30 @@ def analyze(paths: Sequence[str | os.PathLike[str]], options: AnalyzeOptions = D
 
     Of several, the first real exception is the candidate origin and gives the verdict.
     """
-    distinct = _distinct(paths)
-    reports = [analyze_dump(path, options) for path in distinct]
+    copies: list[Copy] = []
+    if len(paths) > 1:
+        from crashlab.report.copies import distinct
+
+        paths, copies = distinct(paths)
+    reports = [analyze_dump(path, options) for path in paths]
     report = reports[0]
     if len(reports) > 1:
         from crashlab.report.cases import combine
 
         report = combine(reports)
-    twice = len(paths) - len(distinct)
-    if twice:
-        note = (
-            f"{twice} of the {len(paths)} paths name a file that was given already; each file was read once."
-        )
-        report = report._replace(provenance=(*report.provenance, note))
+    if copies:
+        notes = tuple(_read_once(copies, len(paths) + len(copies)))
+        report = report._replace(provenance=(*report.provenance, *notes))
     return report
 
 
-def _distinct(paths: Sequence[str | os.PathLike[str]]) -> list[str | os.PathLike[str]]:
-    """The paths without those that name the same file again."""
-    seen: set[object] = set()
-    out = []
-    for path in paths:
-        try:
-            status = os.stat(path)
-            key: object = (status.st_dev, status.st_ino)
-        except (OSError, ValueError):
-            key = os.fspath(path)
-        if key not in seen:
-            seen.add(key)
-            out.append(path)
-    return out
+def _read_once(copies: Sequence[Copy], given: int) -> Iterator[str]:
+    same = sum(copy.same_file for copy in copies)
+    if same:
+        yield f"{same} of the {given} paths name a file that was given already; each file was read once."
+    for copy in [copy for copy in copies if not copy.same_file][:_COPIES_TOLD]:
+        name, first = os.path.basename(os.fspath(copy.path)), os.path.basename(os.fspath(copy.original))
+        yield f"{name} holds the same bytes as {first} and was not read as a crash of its own."
 
 
 def _sass_reader(disassembly: Disassembly, options: AnalyzeOptions) -> dict[str, facts.ReaderStatus]:
@@ -156,6 +155,13 @@ def _sha256(path: str | os.PathLike[str], size: int) -> str | None:
             return hashlib.sha256(file.read(_HASH_LIMIT)).hexdigest()
     except OSError:
         return None
+
+
+def unreadable(
+    path: str | os.PathLike[str], error: UnreadableDump, options: AnalyzeOptions = DEFAULTS
+) -> facts.Report:
+    """The report on a dump that somebody else failed to read."""
+    return _unreadable(path, error, Witnesses(options))
 
 
 def _unreadable(path: str | os.PathLike[str], error: UnreadableDump, witnesses: Witnesses) -> facts.Report:

@@ -89,8 +89,7 @@ def write(
             f"{target.name} exists already.", hint="Choose another name; nothing is overwritten."
         )
     redactor = Redactor(users=options.users, hosts=options.hosts)
-    found = list(bundlefiles.find(folder)) if folder is not None else []
-    texts = {f.name: bundlefiles.raw_text(f.path) for f in found if f.kind and f.kind != "dump"}
+    found, texts = bundlefiles.read_all(folder) if folder is not None else ([], {})
     redactor.learn_report(report)
     for item in found:
         redactor.learn(item.path.name)
@@ -178,6 +177,18 @@ def _pieces(name: str, data: Iterator[bytes], before: dict[str, int], redactor: 
     yield Entry(f"{name}.{number:03}" if number else name, bytes(held), _since(before, redactor))
 
 
+def _apart(entry: Entry, listed: list[dict[str, Any]]) -> Entry:
+    """The entry under a name of its own: two dumps may have a faulting cubin, and two names become one when
+    what told them apart is taken out."""
+    names = {item["path"] for item in listed}
+    name, number = entry.name, 1
+    while name in names:
+        number += 1
+        stem, dot, end = entry.name.rpartition(".")
+        name = f"{stem}-{number}.{end}" if dot else f"{entry.name}-{number}"
+    return entry._replace(name=name)
+
+
 class _Parts:
     """Zip files one after the other, none above the limit."""
 
@@ -220,6 +231,7 @@ def _write_parts(
     try:
         parts.add("README.txt", _README.encode())
         for entry in entries:
+            entry = _apart(entry, listed)
             number = parts.add(entry.name, entry.data)
             listed.append({
                 "path": entry.name,

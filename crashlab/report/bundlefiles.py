@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from crashlab.errors import UnreadableInput
+from crashlab.inputfile import open_regular
 from crashlab.report import prompts
 from crashlab.report.redact import Redactor
 from crashlab.report.safe import one_line
@@ -15,6 +17,7 @@ from crashlab.report.safe import one_line
 _DEPTH, _FILES = 4, 2000
 _HEAD, _TAIL = 8 << 20, 48 << 20
 _LINE = 1 << 20
+_ALL_TEXT = 512 << 20
 _DUMPS = (".nvcudmp", ".core", ".core.xz", ".nvcudmp.xz", ".core.gz", ".nvcudmp.gz")
 _TEXTS = (".log", ".txt", ".out", ".err", ".prom")
 _GENERATED = ("report.json", "report.html", "report.md", "report.txt", "junit.xml")
@@ -61,10 +64,36 @@ def _classify(path: Path, name: str) -> Found:
     return Found(path, name, None, "not a kind of file that is known to be safe")
 
 
+def read_all(folder: Path) -> tuple[list[Found], dict[str, str]]:
+    """All files of a run directory, and the text of those that are text, by name.
+
+    What cannot be read, or goes beyond all the text that a bundle takes, stays, with the reason.
+    """
+    found, texts, room = [], {}, _ALL_TEXT
+    for item in find(folder):
+        if item.kind and item.kind != "dump":
+            try:
+                text = raw_text(item.path) if room > 0 else None
+            except (OSError, UnreadableInput) as error:
+                item = item._replace(
+                    kind=None, why=f"cannot be read: {getattr(error, 'strerror', None) or error}"
+                )
+            else:
+                if text is None:
+                    item = item._replace(
+                        kind=None, why=f"the bundle holds {_ALL_TEXT >> 20} MiB of text already"
+                    )
+                else:
+                    texts[item.name] = text
+                    room -= len(text)
+        found.append(item)
+    return found, texts
+
+
 def raw_text(path: Path) -> str:
     """A text file, at most its first 8 MiB and last 48 MiB; what is between is named, not kept."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
+    with open_regular(path, "file", follow=False) as file:
+        size = os.fstat(file.fileno()).st_size
         if size <= _HEAD + _TAIL:
             data = file.read(_HEAD + _TAIL)
             return data.decode("utf-8", "replace")

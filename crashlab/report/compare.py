@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from crashlab import facts
 from crashlab.postmortem.wording import file_line
+from crashlab.postmortem.words import article
 from crashlab.report.safe import one_line
 
 
@@ -118,7 +119,8 @@ def _judge(
                 f"The {which} report is of kind {report.verdict.kind}: it names no failure.",
             )
     if by["kind"].same is False:
-        return "different", (f"One is a {by['kind'].first}, the other a {by['kind'].second}.",)
+        kinds = [f"{article(kind or '')} {kind}" for kind in (by["kind"].first, by["kind"].second)]
+        return "different", (f"One is {kinds[0]}, the other {kinds[1]}.",)
     differing = [p.what for p in by.values() if p.same is False]
     if fine:
         return "same", ("The fine keys are equal: same code, same instruction, same kind of access.",)

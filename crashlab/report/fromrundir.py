@@ -6,6 +6,7 @@ Everything is computed from what was recorded, so it can be done again at any ti
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from crashlab import facts
 from crashlab.report import build
 from crashlab.report.fromtext import analyze_logs
 from crashlab.report.options import DEFAULTS, AnalyzeOptions
-from crashlab.report.runfacts import environment_of, run_of, suspect_attempt, xids_of
+from crashlab.report.runfacts import environment_of, process_of, run_of, suspect_attempt, xids_of
 from crashlab.report.runverdict import settle
 from crashlab.rundir import layout
 from crashlab.rundir.output import merged_blocks, missing
@@ -45,8 +46,9 @@ def analyze_rundir(
     with _output(run, chosen, notes) as logs:
         options = options._replace(
             logs=(*options.logs, *logs),
-            dmesg=(*options.dmesg, *((kernel_log,) if os.path.isfile(kernel_log) else ())),
+            dmesg=(*options.dmesg, *((kernel_log,) if _size(kernel_log) is not None else ())),
             environment=environment,
+            process=process_of(run, chosen),
         )
         report = build.analyze(dumps, options) if dumps else analyze_logs(options)
     report = settle(report, run, chosen, bool(dumps))
@@ -82,12 +84,19 @@ def dumps_of(run: RunFolder, attempt: int) -> tuple[list[str], list[str]]:
     for path, number in named.items():
         if number != attempt:
             continue
-        if os.path.isfile(path):
-            found.append(path)
-        else:
+        there, recorded = _size(path), sizes[path]
+        outside = there is not None and not _lies_in(run, path)
+        if there is None:
             why = "was removed to keep below the size limit" if path in dropped else "is not there any more"
-            size = f" ({sizes[path]:,} bytes)" if sizes[path] is not None else ""
+            size = f" ({recorded:,} bytes)" if recorded is not None else ""
             notes.append(f"The dump {os.path.basename(path)}{size} {why}.")
+        elif outside and there != recorded:
+            notes.append(
+                f"{path} lies outside the run directory and has another size than was recorded: not read."
+            )
+        else:
+            found.append(path)
+            notes += [f"The dump {path} lies outside the run directory."] if outside else []
     if attempt == run.attempts[-1]:
         found += [path for path in _cores(run) if path not in named]
     return found, notes
@@ -100,11 +109,27 @@ def _cores(run: RunFolder) -> list[str]:
     except OSError:
         return []
     paths = [os.path.join(folder, name) for name in names]
-    return [path for path in paths if os.path.isfile(path) and os.path.getsize(path)]
+    return [path for path in paths if _size(path) and _lies_in(run, path)]
 
 
 def _inside(run: RunFolder, path: str) -> str:
     return path if os.path.isabs(path) else run.file(path)
+
+
+def _size(path: str) -> int | None:
+    """Bytes of a regular file; None for anything else. Run directories are handed around, so a link in one may
+    point at any file of ours."""
+    try:
+        status = os.lstat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def _lies_in(run: RunFolder, path: str) -> bool:
+    """Whether a file is really inside; dumps are elsewhere only if the user's own CUDA_COREDUMP_FILE said so."""
+    folder = os.path.realpath(run.path)
+    return os.path.commonpath((folder, os.path.realpath(path))) == folder
 
 
 @contextmanager

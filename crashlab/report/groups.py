@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from crashlab import facts
 from crashlab.errors import UnreadableInput
 from crashlab.logs.hardware import CrashPlace, sm_pattern
-from crashlab.report.build import analyze_dump
 from crashlab.report.clock import now
+from crashlab.report.copies import distinct
 from crashlab.report.options import AnalyzeOptions
 
 SCHEMA = "crashlab.groups/1"
@@ -35,7 +35,11 @@ class CrashGroup(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """All groups of a folder, the most frequent first, and a judgement over them."""
+    """All groups of a folder, the most frequent first, and a judgement over them.
+
+    ``files`` counts the dumps that lie there; ``copies`` are those of them (at most 50) that hold the same
+    bytes as an earlier one, which are counted in no group.
+    """
 
     schema: str
     created: str
@@ -45,6 +49,8 @@ class Groups(NamedTuple):
     skipped: int
     hardware_suspect: bool | None
     reasons: tuple[str, ...]
+    files: int | None = None
+    copies: tuple[str, ...] = ()
 
 
 def dumps_in(folder: str) -> tuple[list[str], int]:
@@ -78,15 +84,29 @@ def _begins_like_a_dump(path: str) -> bool:
         return False
 
 
-def analyze_folder(folder: str, options: AnalyzeOptions) -> Groups:
-    """Read every dump of a folder by itself and group the verdicts by coarse key."""
+Reader = Callable[[Sequence[str], AnalyzeOptions], Iterable[facts.Report]]
+
+
+def analyze_folder(folder: str, options: AnalyzeOptions, read: Reader | None = None) -> Groups:
+    """Read every dump of a folder by itself and group the verdicts by coarse key.
+
+    ``read`` gives the reports in the order of the paths; default: several processes, for many dumps.
+    """
+    from crashlab.report.groupwork import read_here
+
     paths, skipped = dumps_in(folder)
     if not paths:
         raise UnreadableInput(
             f"{folder} holds no GPU core dump.",
             hint="Give the folder that CUDA_COREDUMP_FILE points into, or a run directory.",
         )
-    return group(folder, (analyze_dump(path, options) for path in paths), skipped)
+    kept, copies = distinct(paths)
+    found = group(folder, (read or read_here)([os.fspath(path) for path in kept], options), skipped)
+    told = (
+        f"{os.path.basename(os.fspath(copy.path))} = {os.path.basename(os.fspath(copy.original))}"
+        for copy in copies[:_LISTED]
+    )
+    return found._replace(files=len(paths), copies=tuple(told))
 
 
 def group(folder: str, reports: Iterable[facts.Report], skipped: int = 0) -> Groups:

@@ -49,9 +49,9 @@ def to_json(value: object) -> Any:
 
 def dumps(report: facts.Report) -> str:
     """The report as JSON text, two blanks of indentation, ending in a newline."""
-    import json
+    from crashlab.report.jsontext import written
 
-    return json.dumps(to_json(report), indent=2, ensure_ascii=False) + "\n"
+    return written(to_json(report)) + "\n"
 
 
 def loads(text: str | bytes) -> facts.Report:
@@ -74,7 +74,7 @@ def loads(text: str | bytes) -> facts.Report:
             f"This report has schema {raw['schema']!r}; this crashlab reads {SCHEMA!r}.",
             hint="Use the crashlab version that wrote it.",
         )
-    report = _build(facts.Report, raw, 0)
+    report = build(facts.Report, raw, 0)
     if not isinstance(report, facts.Report):
         raise UnreadableInput(
             "The report lacks its required parts.", hint="Write it again with 'crashlab analyze'."
@@ -87,7 +87,7 @@ def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def _build(kind: Any, raw: Any, depth: int) -> Any:
+def build(kind: Any, raw: Any, depth: int) -> Any:
     """One value of the annotated ``kind`` out of JSON; None where it does not fit."""
     if raw is None or depth > _DEPTH:
         return None
@@ -95,19 +95,21 @@ def _build(kind: Any, raw: Any, depth: int) -> Any:
     if origin is Union or str(origin) == "<class 'types.UnionType'>":
         for option in get_args(kind):
             if option is not type(None):
-                built = _build(option, raw, depth)
+                built = build(option, raw, depth)
                 if built is not None:
                     return built
         return None
     if origin is tuple:
         item = get_args(kind)[0]
         values = raw if isinstance(raw, list) else []
-        return tuple(b for b in (_build(item, v, depth + 1) for v in values) if b is not None)
+        return tuple(b for b in (build(item, v, depth + 1) for v in values) if b is not None)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         item = get_args(kind)[1]
         if not isinstance(raw, dict):
             return None
-        return {_scalar(str, k): _build(item, v, depth + 1) for k, v in raw.items()}
+        built = {_scalar(str, k): build(item, v, depth + 1) for k, v in raw.items()}
+        may_lack = type(None) in get_args(item)
+        return {k: v for k, v in built.items() if v is not None or may_lack}
     if kind is facts.Dim3:
         ok = isinstance(raw, list) and len(raw) == 3 and all(isinstance(v, int) for v in raw)
         return facts.Dim3(*raw) if ok else None
@@ -123,7 +125,7 @@ def _build_fact(kind: Any, raw: Any, depth: int) -> Any:
     for key, item in raw.items():
         name = _field_name(kind, key)
         if name in hints:
-            built = _build(hints[name], item, depth + 1)
+            built = build(hints[name], item, depth + 1)
             if built is not None:
                 values[name] = built
     for name in kind._fields:

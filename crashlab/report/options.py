@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from crashlab.facts import EnvFact
+
+if TYPE_CHECKING:
+    from crashlab.logs.hardware import CrashedProcess
 
 
 class AnalyzeOptions(NamedTuple):
@@ -14,6 +17,7 @@ class AnalyzeOptions(NamedTuple):
     ``fast`` starts no external process at all. ``debugger`` is auto, always, never or a path;
     ``debugger_timeout`` is in seconds. ``sass_by`` is auto, native, nvdisasm or both. ``logs`` and
     ``dmesg`` are paths of text evidence; ``environment`` are facts about the machine that had the crash.
+    ``process`` tells which lines of a kernel log belong to it.
     """
 
     fast: bool = False
@@ -25,6 +29,7 @@ class AnalyzeOptions(NamedTuple):
     dmesg: tuple[str, ...] = ()
     transcript: str | None = None
     environment: Mapping[str, EnvFact] | None = None
+    process: CrashedProcess | None = None
 
 
 SASS_BY = ("auto", "native", "nvdisasm", "both")

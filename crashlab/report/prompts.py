@@ -37,10 +37,13 @@ REQUEST_FIELDS = frozenset((
 def spans(text: str) -> Iterator[tuple[int, int]]:
     """What stands behind a key that says prompt, message or answer: a string, a list, else the rest of the line."""
     yield from _quoted(text)
-    for match in _BARE.finditer(text):
+    at = 0
+    while (match := _BARE.search(text, at)) is not None:
         line = text.find("\n", match.end())
-        after = text.find(_AFTER, match.end())
-        yield match.end(), min(end for end in (line, after, len(text)) if end >= 0)
+        line = len(text) if line < 0 else line
+        after = text.find(_AFTER, match.end(), line)
+        at = line if after < 0 else after
+        yield match.end(), at
 
 
 def _quoted(text: str) -> Iterator[tuple[int, int]]:

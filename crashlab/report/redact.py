@@ -43,7 +43,7 @@ class Redactor:
     def __init__(self, *, users: Iterable[str] = (), hosts: Iterable[str] = ()) -> None:
         self._users = {u for u in users if len(u) >= 3 and u != "root"}
         self._hosts = {h for h in hosts if len(h) >= 3 and h != "localhost"}
-        self._numbers: dict[tuple[str, str], int] = {}
+        self._numbers: dict[str, dict[str, int]] = {}
         self._known: re.Pattern[str] | None = None
         self._in_key = False
         self.counts: dict[str, int] = {}
@@ -115,8 +115,8 @@ class Redactor:
         """``<ip-#>`` with this value's own number; patterns without ``#`` as they are."""
         if "#" not in pattern:
             return pattern
-        taken = sum(1 for kind, _ in self._numbers if kind == pattern)
-        return pattern.replace("#", str(self._numbers.setdefault((pattern, value.lower()), taken + 1)))
+        numbers = self._numbers.setdefault(pattern, {})
+        return pattern.replace("#", str(numbers.setdefault(value.lower(), len(numbers) + 1)))
 
     def _name(self, match: re.Match[str]) -> str:
         user = match.group() in self._users

@@ -47,8 +47,10 @@ _COOKIE = re.compile(r"(?i)\b(?:set-)?cookie[\"']?\s{0,3}[:=]\s{0,3}([^\r\n]{1,4
 _SHAPED = re.compile(
     r"(?<![A-Za-z0-9])(?:hf_[A-Za-z0-9]{16,}|sk-[A-Za-z0-9_-]{16,}|(?:gh[opsur]_|github_pat_)[A-Za-z0-9_]{16,}|glpat-[\w-]{16,}"
     r"|xox[abeprs]-[A-Za-z0-9-]{10,}|A[KS]IA[0-9A-Z]{16}|AIza[\w-]{30,}|nvapi-[\w-]{16,}|npm_[A-Za-z0-9]{30,}"
-    r"|pypi-[\w-]{16,}|eyJ[\w-]{10,}\.[\w-]{5,}(?:\.[\w-]{0,4000})?|dop_v1_[a-f0-9]{40,}|SG\.[\w-]{16,}\.[\w-]{16,})"
+    r"|pypi-[\w-]{16,}|dop_v1_[a-f0-9]{40,}|SG\.[\w-]{16,}\.[\w-]{16,})"
 )
+_DOTTED = re.compile(r"(?<![\w-])[\w-]{13,}\.[\w-]{5,}(?:\.[\w-]{0,4000})?")
+_WEB_TOKEN = re.compile(r"(?<![A-Za-z0-9])eyJ[\w-]{10}")
 _KEY_BEGIN = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----")
 _KEY_END = re.compile(r"-----END [A-Z ]{0,40}PRIVATE KEY-----")
 _URL_LOGIN = re.compile(r"(?i)\b[a-z][a-z0-9+.-]{1,20}://([^\s/@\"'<>]{1,400})@")
@@ -130,6 +132,17 @@ def _named(text: str) -> Iterator[Span]:
             yield Span(match.start(1), match.end(1), value)
 
 
+def _tokens(text: str) -> Iterator[Span]:
+    """Tokens known by their shape. JSON web tokens are looked for in whole words with a dot: a pattern that
+    began at each ``eyJ`` would read the rest of its word again for each."""
+    yield from _groups(_SHAPED)(text)
+    for match in _DOTTED.finditer(text):
+        first = text.index(".", match.start())
+        begin = _WEB_TOKEN.search(text, match.start(), first)
+        if begin is not None:
+            yield Span(begin.start(), match.end(), text[begin.start() : match.end()])
+
+
 def _ip4(text: str) -> Iterator[Span]:
     """IPv4 addresses; four numbers behind a product's name are a version, unless they lie in a private network."""
     for match in _IP4.finditer(text):
@@ -168,7 +181,7 @@ RULES: tuple[Rule, ...] = (
     Rule("authorization", "<secret>", _groups(_BEARER)),
     Rule("cookie", "<secret>", _groups(_COOKIE)),
     Rule("named secret", "<secret>", _named),
-    Rule("token", "<secret>", _groups(_SHAPED)),
+    Rule("token", "<secret>", _tokens),
     Rule("mail address", "<mail>", _groups(_EMAIL)),
     Rule("user", "<user>", _groups(_HOME)),
     Rule("user", "<user>", _groups(_ROOT)),
@@ -197,7 +210,9 @@ _HOSTS = (
         r" ([A-Za-z][A-Za-z0-9.-]{2,252}) (?:kernel|systemd|sshd)",
         re.M,
     ),
-    re.compile(r"([A-Za-z][A-Za-z0-9-]{2,62}(?:\.[A-Za-z0-9-]{1,63}){0,4})\.\d{1,9}\.\d{1,12}\.nvcudmp"),
+    re.compile(
+        r"(?<![A-Za-z])([A-Za-z][A-Za-z0-9-]{2,62}(?:\.[A-Za-z0-9-]{1,63}){0,4})\.\d{1,9}\.\d{1,12}\.nvcudmp"
+    ),
     re.compile(r"core_\d{1,12}_([A-Za-z][A-Za-z0-9.-]{2,252}?)_\d{1,9}\.nvcudmp"),
     re.compile(r"(?<![\w.-])[a-z_][a-z0-9_-]{2,31}@([A-Za-z][\w-]{1,62}):[~/]"),
 )

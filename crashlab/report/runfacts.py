@@ -8,10 +8,14 @@ from typing import Any
 
 from crashlab import facts
 from crashlab.facts import EnvFact
+from crashlab.logs.hardware import CrashedProcess, epoch
 from crashlab.logs.xid_table import kind_of
+from crashlab.rundir.lines import finite
 from crashlab.rundir.reader import Event, RunFolder
 
 _TELLING = ("dump", "finding", "hang", "xid")
+_AFTER_END = 60.0
+"""Seconds: the driver tears a dead process down after it is gone."""
 # Recorded keys that no catalogue entry asks for under this name.
 _HIDDEN = ("cudnn_parts", "cuda_debugger")
 
@@ -77,6 +81,20 @@ def xids_of(run: RunFolder, attempt: int) -> tuple[facts.XidEvent, ...]:
                 )
             )
     return tuple(out)
+
+
+def process_of(run: RunFolder, attempt: int) -> CrashedProcess:
+    """Whose lines of the kernel log are this run's: its processes, from its start to a minute after its end."""
+    events = run.of(attempt)
+    pids = tuple(dict.fromkeys(pid for e in events if (pid := e.number("pid")) is not None))
+    times = [seconds for e in events if (seconds := epoch(e.time)) is not None]
+    machine = run.info.get("machine")
+    boot = machine.get("boot_time") if isinstance(machine, dict) else None
+    return CrashedProcess(
+        pids,
+        (min(times), max(times) + _AFTER_END) if times else None,
+        boot_time=finite(boot),
+    )
 
 
 def environment_of(run: RunFolder, attempt: int, dumps: Iterable[str]) -> dict[str, EnvFact]:

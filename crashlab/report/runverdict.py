@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 from crashlab import facts
+from crashlab.capture.confounds import find_confounds
+from crashlab.postmortem.words import counted
 from crashlab.report.runfacts import last, signal_of
 from crashlab.rundir.reader import Event, RunFolder
 
@@ -16,7 +19,13 @@ def settle(report: facts.Report, run: RunFolder, attempt: int, has_dump: bool) -
     """The report with the verdict that the run's own record supports, where the evidence has none."""
     events = run.of(attempt)
     notes = _notes(run, events)
-    report = report._replace(provenance=(*report.provenance, *notes))
+    own = list(_own_settings(events))
+    if own and not has_dump and report.verdict.confidence is not None:
+        level, reasons = report.verdict.confidence
+        known = facts.Confidence(level, (*reasons, *own))
+        report = report._replace(verdict=report.verdict._replace(confidence=known))
+        own = []
+    report = report._replace(provenance=(*report.provenance, *notes, *own))
     hang = last(events, "hang")
     if report.verdict.kind not in _OPEN:
         return report
@@ -42,7 +51,10 @@ def _stalled(old: facts.Verdict, hang: Event, events: tuple[Event, ...], has_dum
     else:
         detail = "no GPU dump could be asked for"
     stacks = sum(1 for event in events if event.kind == "host-stack" and event.text("file"))
-    reasons = [f"the run's record: {reason}", f"host stacks of {stacks} process(es) are in host/"]
+    reasons = [
+        f"the run's record: {reason}",
+        f"host stacks of {counted(stacks, 'process', 'processes')} are in host/",
+    ]
     return old._replace(
         kind="stall",
         headline=f"The program stalled: {reason}; {detail}",
@@ -86,6 +98,23 @@ def _nothing(ended: Event) -> facts.Verdict:
     )
 
 
+def _own_settings(events: tuple[Event, ...]) -> Iterator[str]:
+    """Variables that a process of the run had by itself and that spoil the evidence."""
+    told = set()
+    for event in events:
+        variables = event.fields.get("variables") if event.kind == "libraries" else None
+        if not isinstance(variables, dict):
+            continue
+        plain = {str(name): str(value) for name, value in variables.items()}
+        for found in find_confounds(plain):
+            name = event.text("name") or "a process"
+            who = f"{name} (pid {event.number('pid')})" if event.number("pid") is not None else name
+            text = f"{who} ran with {found.name}={found.value}: {found.why}"
+            if text not in told:
+                told.add(text)
+                yield text
+
+
 def _notes(run: RunFolder, events: tuple[Event, ...]) -> list[str]:
     """What a reader of the report should know about how the evidence was taken."""
     out = []
@@ -96,14 +125,15 @@ def _notes(run: RunFolder, events: tuple[Event, ...]) -> list[str]:
         out.append(f"The command ended {how}" + (f", ended by {by}." if by else "."))
     elif last(events, "started") is not None:
         out.append("How the command ended was not recorded.")
-    for confound in run.info.get("confounds") or ():
+    confounds = run.info.get("confounds")
+    for confound in confounds if isinstance(confounds, list) else ():
         if isinstance(confound, dict):
             out.append(f"{confound.get('name')}={confound.get('value')} was set: {confound.get('why')}.")
     stacks = sorted({e.text("file") or "" for e in events if e.kind == "host-stack"} - {""})
     if stacks:
         shown = ", ".join(os.path.basename(one) for one in stacks[:3])
         out.append(
-            f"Host stacks: {len(stacks)} file(s) in host/ ({shown}{', …' if len(stacks) > 3 else ''})."
+            f"Host stacks: {counted(len(stacks), 'file')} in host/ ({shown}{', …' if len(stacks) > 3 else ''})."
         )
     for event in events:
         if event.kind == "duplicate-libraries" and (what := event.text("what")):

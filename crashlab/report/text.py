@@ -2,45 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, TypeAlias
 
 from crashlab import facts
 from crashlab.cubin.demangle import demangle
 from crashlab.postmortem.wording import file_line, short_name
+from crashlab.postmortem.words import counted
 from crashlab.report.safe import one_line
 
+WIDTH = 110
+"""Columns of a page where no terminal says otherwise."""
+
 _LABEL = 13
-_WIDTH = 110
 _WINDOW_BEFORE, _WINDOW_AFTER = 3, 2
 _ORIGIN = 4
 
 
-def render(report: facts.Report, *, verbose: bool = False) -> str:
+class Paragraph(NamedTuple):
+    """Text that is broken into lines where the page is known to end; ``first`` and ``rest`` stand before them."""
+
+    text: str
+    first: str = ""
+    rest: str = ""
+
+
+Piece: TypeAlias = "str | Paragraph"
+"""A line as it is, or a paragraph."""
+
+
+def render(report: facts.Report, *, verbose: bool = False, width: int = WIDTH) -> str:
     """The text form; ``verbose`` adds the whole window, every fault and all readers."""
-    return "\n".join(_lines(report, verbose)) + "\n"
+    return page(_lines(report, verbose), width)
 
 
-def _row(label: str, value: str | None) -> Iterator[str]:
-    """A label and its value, wrapped under itself at 110 columns."""
+def page(pieces: Iterable[Piece], width: int) -> str:
+    """Lines and paragraphs as one text of at most ``width`` columns; lines are never broken."""
+    lines: list[str] = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            lines.append(piece)
+        else:
+            lines += _wrapped(piece, width)
+    return "\n".join(lines) + "\n"
+
+
+def _row(label: str, value: str | None) -> Iterator[Paragraph]:
+    """A label and its value, wrapped under itself."""
     if value:
-        yield from wrapped(one_line(value), f"{label:<{_LABEL}}", " " * _LABEL)
+        yield Paragraph(one_line(value), f"{label:<{_LABEL}}", " " * _LABEL)
 
 
-def wrapped(text: str, first: str, rest: str) -> Iterator[str]:
-    """Lines of at most 110 columns, broken at blanks (in a word only where it alone is longer)."""
-    room, indent = _WIDTH - len(first), first
+def _wrapped(paragraph: Paragraph, width: int) -> Iterator[str]:
+    """Lines of at most ``width`` columns, broken at blanks (in a word only where it alone is longer)."""
+    text, indent, rest = paragraph
+    room = max(1, width - len(indent))
     while len(text) > room:
         at = text.rfind(" ", 0, room + 1)
         if at <= room // 2:
             at = room
         yield f"{indent}{text[:at].rstrip()}"
-        text, indent, room = text[at:].lstrip(), rest, _WIDTH - len(rest)
+        text, indent, room = text[at:].lstrip(), rest, max(1, width - len(rest))
     yield f"{indent}{text}"
 
 
-def _lines(report: facts.Report, verbose: bool) -> Iterator[str]:
+def _lines(report: facts.Report, verbose: bool) -> Iterator[Piece]:
     verdict = report.verdict
-    yield from wrapped(one_line(verdict.headline), "", "")
+    yield Paragraph(one_line(verdict.headline))
     yield ""
     yield from _row("input", _inputs(report))
     yield from _code(verdict)
@@ -51,6 +79,7 @@ def _lines(report: facts.Report, verbose: bool) -> Iterator[str]:
     yield from _cases(report)
     yield from _others(report, verbose)
     yield from _blame(report)
+    yield from _kernel_log(report, verbose)
     yield from _signature(report)
     yield from _inconsistencies(report)
     if verdict.confidence:
@@ -62,11 +91,18 @@ def _lines(report: facts.Report, verbose: bool) -> Iterator[str]:
         for note in report.provenance[:2]:
             yield from _row("next", note)
     yield from _readers(report, verbose)
-    if verbose:
-        for note in report.provenance:
-            yield from _row("note", note)
+    for note in report.provenance[: _notes(report, verbose)]:
+        yield from _row("note", note)
     for command in report.commands:
         yield from _row("check", command)
+
+
+def _notes(report: facts.Report, verbose: bool) -> int:
+    """How many notes are shown: where nothing but logs was read, they tell the story."""
+    if verbose:
+        return len(report.provenance)
+    only_logs = not {"native", "cuda_gdb"} & set(report.readers or {})
+    return 12 if only_logs and report.verdict.kind != "unreadable" else 0
 
 
 def _inputs(report: facts.Report) -> str:
@@ -78,7 +114,7 @@ def _inputs(report: facts.Report) -> str:
     return "; ".join(out[:4]) + (f"; and {len(out) - 4} more" if len(out) > 4 else "")
 
 
-def _code(verdict: facts.Verdict) -> Iterator[str]:
+def _code(verdict: facts.Verdict) -> Iterator[Paragraph]:
     if verdict.exception:
         code = f" ({verdict.exception.code})" if verdict.exception.code is not None else ""
         scope = f", reported for the {verdict.exception.precision}" if verdict.exception.precision else ""
@@ -137,7 +173,7 @@ def _window(verdict: facts.Verdict, verbose: bool) -> Iterator[str]:
         yield f"  {mark} {line.pc}  {one_line(line.text)}{one_line(note)}"
 
 
-def _place(verdict: facts.Verdict) -> Iterator[str]:
+def _place(verdict: facts.Verdict) -> Iterator[Paragraph]:
     where = verdict.where
     if where is None:
         return
@@ -168,7 +204,7 @@ def threads_text(threads: tuple[facts.Dim3, ...]) -> str:
     return f"{len(threads)} threads from {threads[0]} to {threads[-1]}"
 
 
-def _address(verdict: facts.Verdict, verbose: bool) -> Iterator[str]:
+def _address(verdict: facts.Verdict, verbose: bool) -> Iterator[Paragraph]:
     address = verdict.address
     if address is None:
         return
@@ -186,35 +222,36 @@ def _address(verdict: facts.Verdict, verbose: bool) -> Iterator[str]:
         yield from _row("made by", f"{step.pc}  {step.text}{line}")
 
 
-def _hang(verdict: facts.Verdict, verbose: bool) -> Iterator[str]:
+def _hang(verdict: facts.Verdict, verbose: bool) -> Iterator[Piece]:
     hang = verdict.hang
     if hang is None:
         return
     yield ""
     limit = len(hang.groups) if verbose else 8
     for group in hang.groups[:limit]:
-        text = f"{group.warps:5} warps, {group.blocks} blocks at {group.pc}"
+        noun = "warp" if group.warps == 1 else "warps"
+        text = f"{group.warps:5} {noun}, {counted(group.blocks, 'block')} at {group.pc}"
         if group.instruction:
             text += f"  {group.instruction}"
         line = file_line(group.source)
         text += f"  ({line})" if line else ""
-        yield one_line(f"  {text}  in {short_name(group.function or group.kernel, 70)}")
-        yield one_line(
-            f"        {group.state or 'state unknown'}" + (f": {group.detail}" if group.detail else "")
-        )
+        name = short_name(group.function or group.kernel, 70)
+        yield Paragraph(one_line(f"{text}  in {name}"), "  ", " " * 10)
+        detail = f": {group.detail}" if group.detail else ""
+        yield Paragraph(one_line(f"{group.state or 'state unknown'}{detail}"), " " * 8, " " * 10)
     if len(hang.groups) > limit:
-        yield f"  … and {len(hang.groups) - limit} more groups (-v shows them)"
+        yield f"  … and {counted(len(hang.groups) - limit, 'more group')} (-v shows them)"
     for sentence in hang.waits:
         yield from _row("waits", sentence)
     yield ""
 
 
-def _cases(report: facts.Report) -> Iterator[str]:
+def _cases(report: facts.Report) -> Iterator[Paragraph]:
     for case in report.cases:
         yield from _row(case.role, f"{case.input}: {case.headline}")
 
 
-def _others(report: facts.Report, verbose: bool) -> Iterator[str]:
+def _others(report: facts.Report, verbose: bool) -> Iterator[Paragraph]:
     rest = report.faults[1:]
     limit = len(rest) if verbose else 3
     for fault in rest[:limit]:
@@ -223,10 +260,28 @@ def _others(report: facts.Report, verbose: bool) -> Iterator[str]:
         who = short_name(fault.kernel.name if fault.kernel else None, 60) or "unknown code"
         yield from _row("also", f"{name} in {who} at {fault.pc}{sms}")
     if len(rest) > limit:
-        yield from _row("also", f"{len(rest) - limit} more distinct faults (-v shows them)")
+        yield from _row("also", f"{counted(len(rest) - limit, 'more distinct fault')} (-v shows them)")
 
 
-def _blame(report: facts.Report) -> Iterator[str]:
+def _kernel_log(report: facts.Report, verbose: bool) -> Iterator[Paragraph]:
+    ours = [event for event in report.xid if event.relevant is not False]
+    limit = len(ours) if verbose else 3
+    for event in ours[:limit]:
+        whose = "" if event.relevant else " (whether of this crash is not known)"
+        process = f", process {event.pid}" if event.pid is not None else ""
+        time = f", at {event.time}" if event.time else ""
+        yield from _row("kernel log", f"Xid {event.code}: {event.meaning or 'unknown'}{process}{time}{whose}")
+    if len(ours) > limit:
+        yield from _row("", f"{counted(len(ours) - limit, 'more Xid event')} (-v shows them)")
+    others = len(report.xid) - len(ours)
+    if others:
+        yield from _row(
+            "kernel log",
+            f"{counted(others, 'more Xid event')} {'is' if others == 1 else 'are'} of another time",
+        )
+
+
+def _blame(report: facts.Report) -> Iterator[Paragraph]:
     if report.host and report.host.reported:
         reported = report.host.reported
         site = reported.kernel_blamed or reported.where
@@ -236,7 +291,7 @@ def _blame(report: facts.Report) -> Iterator[str]:
         yield from _row("innocent", f"{short_name(bystander.kernel, 70)}: {bystander.why}")
 
 
-def _signature(report: facts.Report) -> Iterator[str]:
+def _signature(report: facts.Report) -> Iterator[Paragraph]:
     open_ones = [s for s in report.signatures if s.status != "contradicted"]
     best = next((s for s in open_ones if s.kind in ("cause", None)), None)
     if best is not None:
@@ -250,12 +305,12 @@ def _signature(report: facts.Report) -> Iterator[str]:
         yield from _row("reading", f"{reading.id}: {reading.reads_as}")
 
 
-def _inconsistencies(report: facts.Report) -> Iterator[str]:
+def _inconsistencies(report: facts.Report) -> Iterator[Paragraph]:
     for item in report.inconsistencies[:3]:
         yield from _row("disagreement", f"{item.what} {item.resolution}")
 
 
-def _readers(report: facts.Report, verbose: bool) -> Iterator[str]:
+def _readers(report: facts.Report, verbose: bool) -> Iterator[Paragraph]:
     """All readers; without ``verbose`` those that were asked and could not answer."""
     for name, status in (report.readers or {}).items():
         if not verbose and (status.status in ("ok", "skipped") or name == "native"):

@@ -8,11 +8,18 @@ from typing import NamedTuple
 from crashlab import facts
 from crashlab.logs.detect import Evidence, read_evidence_file
 from crashlab.logs.driver_facts import DriverException
+from crashlab.logs.hardware import CrashedProcess, epoch
 from crashlab.logs.text import read_file
+from crashlab.logs.xid import XidDetail
 from crashlab.postmortem.from_logs import explain_missing, from_evidence
 from crashlab.postmortem.host import judge_host
 from crashlab.postmortem.log_check import cross_check
+from crashlab.postmortem.words import counted
 from crashlab.postmortem.xidjoin import join_xid
+
+_BEFORE_DUMP, _AFTER_DUMP = 3600.0, 600.0
+"""Seconds. The dump's stamp is from its end, and a big dump can take many minutes; Xid lines of the
+teardown follow it."""
 
 
 class TextEvidence(NamedTuple):
@@ -43,8 +50,8 @@ class TextEvidence(NamedTuple):
                 yield line.text
 
     @property
-    def xids(self) -> tuple[facts.XidEvent, ...]:
-        return tuple(event for part in self.parts for event in part.kernel.events)
+    def xids(self) -> tuple[XidDetail, ...]:
+        return tuple(xid for part in self.parts for xid in part.kernel.xids)
 
 
 def read_all(logs: Sequence[str], dmesg: Sequence[str]) -> TextEvidence:
@@ -53,8 +60,12 @@ def read_all(logs: Sequence[str], dmesg: Sequence[str]) -> TextEvidence:
     return TextEvidence(paths, tuple(read_evidence_file(path) for path in paths))
 
 
-def join(report: facts.Report, text: TextEvidence) -> facts.Report:
-    """The report of a readable dump, with the logs held against it."""
+def join(report: facts.Report, text: TextEvidence, process: CrashedProcess | None = None) -> facts.Report:
+    """The report of a readable dump, with the logs held against it.
+
+    ``process`` tells which lines of a kernel log belong to this crash; else the dump's own time and the
+    server's process ids do.
+    """
     name = report.inputs[0].path if report.inputs else None
     inconsistencies = list(report.inconsistencies)
     readers = dict(report.readers or {})
@@ -64,10 +75,12 @@ def join(report: facts.Report, text: TextEvidence) -> facts.Report:
             readers.setdefault("driver_log", _driver_status(part))
     report = report._replace(inconsistencies=tuple(inconsistencies), readers=readers)
     report = _with_host(report, text)
-    return join_xid(report, text.xids)
+    return join_xid(report, text.xids, process or _process(report, text))
 
 
-def without_dump(report: facts.Report, text: TextEvidence) -> facts.Report:
+def without_dump(
+    report: facts.Report, text: TextEvidence, process: CrashedProcess | None = None
+) -> facts.Report:
     """The report of a dump that cannot be read, or of none: what was printed gives a weaker verdict."""
     readers = dict(report.readers or {})
     for part in text.parts:
@@ -89,11 +102,24 @@ def without_dump(report: facts.Report, text: TextEvidence) -> facts.Report:
             inconsistencies=(*report.inconsistencies, *best.inconsistencies),
             provenance=tuple(dict.fromkeys((*provenance, *best.provenance))),
         )
-    return join_xid(report._replace(readers=readers), text.xids)
+    else:
+        told = tuple(s for part in text.parts if part.story is not None for s in part.story.sentences)
+        report = report._replace(provenance=tuple(dict.fromkeys((*report.provenance, *told))))
+    return join_xid(report._replace(readers=readers), text.xids, process or _process(report, text))
+
+
+def _process(report: facts.Report, text: TextEvidence) -> CrashedProcess:
+    """What dump and driver lines tell of the crashed process: its ids, and when it died."""
+    pids = tuple(dict.fromkeys(d.pid for part in text.parts for d in part.driver.dumps if d.pid is not None))
+    stamp = (report.environment or {}).get("dump_time")
+    written = epoch(stamp.value) if stamp is not None else None
+    if written is None:
+        return CrashedProcess(pids)
+    return CrashedProcess(pids, (written - _BEFORE_DUMP, written + _AFTER_DUMP))
 
 
 def _driver_status(part: Evidence) -> facts.ReaderStatus:
-    return facts.ReaderStatus("ok", detail=f"{len(part.driver.dumps)} dump(s) announced")
+    return facts.ReaderStatus("ok", detail=f"{counted(len(part.driver.dumps), 'dump')} announced")
 
 
 def _with_host(report: facts.Report, text: TextEvidence) -> facts.Report:

@@ -43,13 +43,14 @@ class Witnesses:
         def work() -> None:
             # Looking for candidates asks each for its version, and one that hangs must delay nobody.
             from crashlab.debugger import candidates
-            from crashlab.debugger.session import run_session
 
             option = None if options.debugger in ("auto", "always") else options.debugger
             found = candidates.find(option)
             choice = candidates.choose(found, driver, sm)
             self._misfits = choice.misfits
             if found or options.debugger != "auto":
+                from crashlab.debugger.session import run_session
+
                 self._session = run_session(path, choice, seconds=options.debugger_timeout)
             else:
                 self._absent = True
@@ -72,7 +73,7 @@ class Witnesses:
         if self.text is not None:
             from crashlab.report.textevidence import join
 
-            report = join(report, self.text)
+            report = join(report, self.text, self._options.process)
         return self._with_catalogue(report)
 
     def join_without_dump(self, report: facts.Report) -> facts.Report:
@@ -80,7 +81,7 @@ class Witnesses:
         if self.text is not None:
             from crashlab.report.textevidence import without_dump
 
-            report = without_dump(report, self.text)
+            report = without_dump(report, self.text, self._options.process)
         return self._with_catalogue(report)
 
     def _with_debugger(self, report: facts.Report) -> facts.Report:

@@ -44,6 +44,8 @@ class Reserve:
 class Journal:
     """One JSONL file. Records that cannot be written are kept (bounded) and tried again later.
 
+    ``lost`` counts those that were not kept, ``written`` the bytes that are in the file.
+
     ``kill -9`` between two calls loses nothing; a record cut short by a full disk stays on a line of
     its own, which readers skip.
     """
@@ -54,12 +56,20 @@ class Journal:
         self._waiting: list[bytes] = []
         self._torn = False
         self.lost = 0
+        self.written = 0
         self.error: str | None = None
         try:
-            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._file = os.open(
+                path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644
+            )
         except OSError as error:
             self._file = -1
             self.error = error.strerror
+
+    @property
+    def waiting(self) -> int:
+        """Records that wait for room on the disk."""
+        return len(self._waiting)
 
     def append(self, record: Mapping[str, Any]) -> bool:
         """Write one record; False if it (or an earlier one) has to wait."""
@@ -97,6 +107,7 @@ class Journal:
                 if error.errno in _FULL and self._reserve is not None and self._reserve.release():
                     continue
                 return False
+            self.written += written
             self._torn = written < len(data)
             if not self._torn:
                 return True

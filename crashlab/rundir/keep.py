@@ -6,7 +6,7 @@ import os
 import shutil
 from contextlib import suppress
 
-from crashlab.rundir import layout
+from crashlab.rundir import layout, private
 
 
 def bring_home(run: str, overflow: str) -> bool:
@@ -15,7 +15,7 @@ def bring_home(run: str, overflow: str) -> bool:
     True if nothing is left outside. A file that does not fit stays where it is and remains readable.
     """
     try:
-        names = sorted(os.listdir(overflow))
+        names = sorted(os.listdir(overflow)) if private.is_ours(overflow) else []
     except OSError:
         return True
     home = True

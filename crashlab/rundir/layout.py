@@ -14,6 +14,9 @@ REPORT = "report.json"
 REPORT_TEXT = "report.txt"
 KERNEL_LOG = "kernel.log"
 GPU_SAMPLES = "gpu.jsonl"
+REQUESTS = "requests.jsonl"
+METRICS = "metrics.jsonl"
+BOUNDED_LOGS = (REQUESTS, METRICS, GPU_SAMPLES)
 CORES = "cores"
 PIPES = "pipes"
 OUTPUT = "output"
@@ -41,6 +44,11 @@ def parse_segment(name: str) -> tuple[int, str, int] | None:
 def index_name(attempt: int) -> str:
     """The file that says when which bytes came."""
     return f"{attempt:03d}.index.jsonl"
+
+
+def metrics_name(attempt: int) -> str:
+    """The last scrape of a server's /metrics before evidence was taken or it was ended."""
+    return f"{HOST}/{attempt:03d}-metrics.txt"
 
 
 def case_folder(attempt: int) -> str:

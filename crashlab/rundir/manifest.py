@@ -7,6 +7,8 @@ import os
 import stat
 from typing import Any
 
+from crashlab.errors import UnreadableInput
+from crashlab.inputfile import open_regular
 from crashlab.rundir import layout
 
 HASH_LIMIT = 256 << 20
@@ -37,9 +39,9 @@ def _hash(path: str, size: int) -> str | None:
         return None
     digest = hashlib.sha256()
     try:
-        with open(path, "rb") as file:
+        with open_regular(path, "file", follow=False) as file:
             while piece := file.read(1 << 20):
                 digest.update(piece)
-    except OSError:
+    except (OSError, UnreadableInput):
         return None
     return digest.hexdigest()

@@ -6,8 +6,11 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from crashlab.errors import UnreadableInput
+from crashlab.inputfile import open_regular
 from crashlab.rundir import layout
-from crashlab.rundir.reader import RunFolder, Segment, json_lines
+from crashlab.rundir.lines import finite, json_lines
+from crashlab.rundir.reader import RunFolder, Segment
 
 _PIECE = 1 << 20
 
@@ -33,10 +36,10 @@ class _Stream:
             low, high = max(start, segment.start), min(start + count, segment.start + segment.bytes)
             while low < high:
                 try:
-                    with open(segment.path, "rb") as file:
+                    with open_regular(segment.path, "output", follow=False) as file:
                         file.seek(low - segment.start)
                         data = file.read(min(_PIECE, high - low))
-                except OSError:
+                except (OSError, UnreadableInput):
                     break
                 if not data:
                     break
@@ -59,11 +62,13 @@ def pieces(run: RunFolder, attempt: int) -> Iterator[Piece]:
     for record in _index(run, attempt):
         stream, at = record.get("s"), record.get("m")
         start, count = record.get("o"), record.get("n")
-        if stream not in streams or not isinstance(start, int) or not isinstance(count, int):
+        if not isinstance(stream, str) or stream not in streams:
+            continue
+        if not isinstance(start, int) or not isinstance(count, int):
             continue
         if start < told[stream] or count <= 0:
             continue
-        seconds = float(at) if isinstance(at, (int, float)) else None
+        seconds = finite(at)
         for data in streams[stream].read(told[stream], start + count - told[stream]):
             yield Piece(stream, seconds, data)
         told[stream] = start + count

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from crashlab.errors import UnreadableInput
-from crashlab.rundir import layout
+from crashlab.inputfile import open_regular
+from crashlab.rundir import layout, private
+from crashlab.rundir.lines import finite, json_lines, json_object
+from crashlab.rundir.parts import gaps
 
 _MAX_JSON = 16 << 20
-_MAX_LINE = 1 << 20
-_MAX_EVENTS = 500_000
 
 
 class Event(NamedTuple):
@@ -92,6 +93,8 @@ def open_run(path: str | os.PathLike[str]) -> RunFolder:
     segments = _segments(folder, info, problems)
     if not _complete(events):
         problems.append("The run has no end: crashlab was killed, or is still running.")
+    for name in layout.BOUNDED_LOGS:
+        problems += gaps(folder, name)
     for event in events:
         if event.kind == "problem" and (what := event.text("what")) and what not in problems:
             problems.append(what)
@@ -105,48 +108,12 @@ def _complete(events: tuple[Event, ...]) -> bool:
     return bool(marks) and marks[-1] != "started"
 
 
-def json_lines(path: str, problems: list[str] | None = None) -> Iterator[dict[str, Any]]:
-    """The records of a JSONL file; lines that are torn or no objects are counted, not raised."""
-    bad = 0
-    try:
-        with open(path, "rb") as file:
-            for number in range(_MAX_EVENTS):
-                line = file.readline(_MAX_LINE)
-                if not line:
-                    break
-                record = _object(line)
-                if record is not None:
-                    yield record
-                elif line.strip():
-                    bad += 1
-                if number == _MAX_EVENTS - 1 and problems is not None:
-                    problems.append(
-                        f"{os.path.basename(path)} is longer than {_MAX_EVENTS} lines; the rest was not read."
-                    )
-    except (OSError, ValueError) as error:
-        if problems is not None:
-            problems.append(
-                f"{os.path.basename(path)} cannot be read: {getattr(error, 'strerror', None) or error}."
-            )
-        return
-    if bad and problems is not None:
-        problems.append(f"{os.path.basename(path)}: {bad} line(s) were torn and could not be read.")
-
-
-def _object(line: bytes) -> dict[str, Any] | None:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
 def _info(path: str, problems: list[str]) -> Mapping[str, Any]:
     try:
-        with open(path, "rb") as file:
-            value = _object(file.read(_MAX_JSON))
-    except OSError as error:
-        problems.append(f"{layout.RUN} cannot be read: {error.strerror}.")
+        with open_regular(path, "record", follow=False) as file:
+            value = json_object(file.read(_MAX_JSON))
+    except (OSError, UnreadableInput) as error:
+        problems.append(f"{layout.RUN} cannot be read: {getattr(error, 'strerror', None) or error}.")
         return {}
     if value is None:
         problems.append(f"{layout.RUN} is no JSON object.")
@@ -162,18 +129,22 @@ def _events(path: str, problems: list[str]) -> Iterator[Event]:
     for record in json_lines(path, problems):
         kind, at, time = record.pop("event", None), record.pop("m", None), record.pop("t", None)
         if isinstance(kind, str):
-            seconds = float(at) if isinstance(at, (int, float)) and not isinstance(at, bool) else None
-            yield Event(kind, seconds, time if isinstance(time, str) else None, record)
+            yield Event(kind, finite(at), time if isinstance(time, str) else None, record)
 
 
 def _segments(folder: str, info: Mapping[str, Any], problems: list[str]) -> tuple[Segment, ...]:
     overflow = info.get("overflow")
     places = [os.path.join(folder, layout.OUTPUT)]
     if isinstance(overflow, str) and os.path.isdir(overflow):
-        places.append(overflow)
+        if _is_overflow(overflow):
+            places.append(overflow)
+        else:
+            problems.append(f"{overflow} is no overflow folder of this user: what is in it was not read.")
     found: list[Segment] = []
     for place in places:
         try:
+            if os.path.islink(place):
+                raise OSError(errno.ELOOP, "it is a link, and links are not followed here")
             names = os.listdir(place)
         except (OSError, ValueError) as error:
             problems.append(f"{layout.OUTPUT}/ cannot be read: {getattr(error, 'strerror', None) or error}.")
@@ -185,6 +156,11 @@ def _segments(folder: str, info: Mapping[str, Any], problems: list[str]) -> tupl
             if parsed is not None and size is not None:
                 found.append(Segment(path, *parsed, size))
     return tuple(sorted(found, key=lambda s: (s.attempt, s.stream, s.start)))
+
+
+def _is_overflow(path: str) -> bool:
+    """A run directory of somebody else may name any folder: only one that this user's crashlab made counts."""
+    return os.path.basename(path).startswith(f"crashlab-{os.getuid()}-") and private.is_ours(path)
 
 
 def _size(path: str) -> int | None:

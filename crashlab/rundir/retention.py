@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 
@@ -14,10 +14,11 @@ class Dropped(NamedTuple):
     bytes: int
 
 
-def choose(dumps: Sequence[tuple[str, float, int]], cap: int) -> tuple[str, ...]:
+def choose(dumps: Sequence[tuple[str, float, int]], cap: int, keep: Container[str] = ()) -> tuple[str, ...]:
     """Which of ``(path, mtime, bytes)`` to remove so that all together are at most ``cap`` bytes.
 
-    The earliest is the candidate origin and the newest the freshest: these two are never removed.
+    The earliest is the candidate origin and the newest the freshest: these two are never removed, and
+    neither are those in ``keep``.
     """
     order = sorted(dumps, key=lambda row: (row[1], row[0]))
     total = sum(row[2] for row in order)
@@ -25,12 +26,14 @@ def choose(dumps: Sequence[tuple[str, float, int]], cap: int) -> tuple[str, ...]
     for path, _, size in order[1:-1]:
         if total <= cap:
             break
+        if path in keep:
+            continue
         out.append(path)
         total -= size
     return tuple(out)
 
 
-def enforce(paths: Sequence[str], cap: int | None) -> tuple[Dropped, ...]:
+def enforce(paths: Sequence[str], cap: int | None, keep: Container[str] = ()) -> tuple[Dropped, ...]:
     """Remove what :func:`choose` says. A file that cannot be removed is left out of the answer."""
     if cap is None:
         return ()
@@ -43,7 +46,7 @@ def enforce(paths: Sequence[str], cap: int | None) -> tuple[Dropped, ...]:
         rows.append((path, found.st_mtime, found.st_size))
     sizes = {path: size for path, _, size in rows}
     out = []
-    for path in choose(rows, cap):
+    for path in choose(rows, cap, keep):
         try:
             os.unlink(path)
         except OSError:

@@ -13,7 +13,8 @@ from typing import Any
 
 from crashlab import __version__
 from crashlab.errors import MissingTool, UsageError
-from crashlab.rundir import layout
+from crashlab.rundir import layout, private
+from crashlab.rundir.boundedlog import CAP_BYTES, BoundedLog
 from crashlab.rundir.journal import Journal, Reserve, stamp
 from crashlab.rundir.manifest import build_manifest
 
@@ -51,7 +52,7 @@ class RunWriter:
         )
         self._reserve = Reserve(os.path.join(path, layout.RESERVE), RESERVE_BYTES)
         self._events = Journal(os.path.join(path, layout.EVENTS), self._reserve)
-        self._gpu: Journal | None = None
+        self._logs: dict[str, BoundedLog] = {}
 
     @classmethod
     def create(
@@ -76,7 +77,14 @@ class RunWriter:
                 # The driver takes at most 1023 characters, and reads % as the start of a placeholder.
                 why = why or "its path is too long or holds a '%'"
                 continue
+            if place == wanted and out is None and private.is_planted(os.path.dirname(place)):
+                why = (
+                    f"{DEFAULT_PARENT} lies where everybody may write, and is not a folder of this user alone"
+                )
+                continue
             try:
+                if place != wanted:
+                    private.make(os.path.dirname(place))
                 free = _make(place, fresh=out is None or place != wanted)
             except OSError as error:
                 why = why or error.strerror
@@ -106,11 +114,15 @@ class RunWriter:
         if not self._events.append(record) and self._events.error is not None:
             self._note(f"events cannot be written: {self._events.error}")
 
+    def log(self, name: str, cap: int = CAP_BYTES) -> BoundedLog:
+        """A JSONL log of bounded size; the same one for the same name. It is closed at the end."""
+        if name not in self._logs:
+            self._logs[name] = BoundedLog(self.path, name, cap=cap)
+        return self._logs[name]
+
     def gpu_sample(self, sample: Mapping[str, Any]) -> None:
         """Append one GPU sample."""
-        if self._gpu is None:
-            self._gpu = Journal(self.file(layout.GPU_SAMPLES), self._reserve)
-        self._gpu.append({**stamp(), **sample})
+        self.log(layout.GPU_SAMPLES).append({**stamp(), **sample})
 
     def problem(self, what: str) -> None:
         """Something that limits what can be known later; recorded once, and told at the end."""
@@ -139,11 +151,17 @@ class RunWriter:
 
     def finish(self, **fields: Any) -> None:
         """The last event and the manifest. Without them a reader knows that the run was cut off."""
+        for log in self._logs.values():
+            log.close()
+            if log.lost:
+                self.problem(f"{log.lost:,} lines of {log.name} found no place on disk")
+            if log.dropped:
+                self._note(
+                    f"{log.dropped:,} bytes in the middle of {log.name} were dropped to bound its size"
+                )
         self.event("run-ended", problems=list(self.problems) or None, **fields)
         self._reserve.release()
         self._events.close()
-        if self._gpu is not None:
-            self._gpu.close()
         self.write_json(layout.MANIFEST, build_manifest(self.path))
 
     def _note(self, what: str) -> bool:
@@ -176,8 +194,9 @@ def _make(place: str, *, fresh: bool) -> str:
 
 def _replace(target: str, data: bytes) -> None:
     temporary = f"{target}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        with open(temporary, "wb") as file:
+        with os.fdopen(os.open(temporary, flags, 0o644), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

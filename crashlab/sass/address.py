@@ -9,12 +9,13 @@ from crashlab.sass import registers
 
 _GROUP = re.compile(r"\[([^\[\]]*)\]")
 _TERM = re.compile(
-    r"(?P<sign>[-+]?)(?:(?P<hex>0x[0-9a-fA-F]{1,16})|(?P<number>\d{1,20})|(?P<reg>U?R(?:\d{1,3}|Z))(?P<suffix>(?:\.\w{1,8})*))"
+    r"(?P<sign>[-+]?)(?:(?P<hex>0x[0-9a-fA-F]{1,16})|(?P<number>\d{1,20})|(?P<reg>U?R(?:\d{1,3}|Z))(?P<suffix>(?:\.\w{1,8})*))",
+    re.ASCII,
 )
 _SCALE = {"X4": 4, "X8": 8, "X16": 16}
 
 _BANK = re.compile(r"0x[0-9a-f]{1,8}\Z")
-_HOLDER = re.compile(r"U?R(?:\d{1,3}|Z)\Z")
+_HOLDER = re.compile(r"U?R(?:\d{1,3}|Z)\Z", re.ASCII)
 
 
 class AddressExpr(NamedTuple):

@@ -59,10 +59,11 @@ def _excluded(flow: Flow, branch: int, to: int, end: int, values: Mapping[str, i
     value = values.get(parsed.predicate)
     if value is None:
         return False
-    taken = bool(value) != parsed.predicate_negated
     falls_to = branch + 1
-    goes_on = to == falls_to and falls_to not in [t for t in targets if t != falls_to]
-    if taken != goes_on:
+    if parsed.opcode == "BRA" and set(targets) == {falls_to}:  # to the next instruction either way
+        return False
+    taken = bool(value) != parsed.predicate_negated
+    if taken != (to == falls_to):
         return False
     between = flow.forward(targets) & flow.backward([end])
     return all(

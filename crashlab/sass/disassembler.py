@@ -15,6 +15,7 @@ from crashlab.errors import MissingTool, ToolFailed, UsageError
 from crashlab.sass.line import SassLine
 from crashlab.sass.locate import HINT, Tool, find_nvdisasm
 from crashlab.sass.process import Child
+from crashlab.sass.toolversion import tail, version_of
 
 __all__ = ["PendingDisassembly", "Tool", "command_line", "find_nvdisasm", "start", "version"]
 
@@ -26,7 +27,6 @@ _INSTRUCTION = re.compile(r"^[ \t]*/\*([0-9a-f]{1,16})\*/[ \t]*(\S[^;\n]*);", re
 _ANNOTATION = re.compile(r"\(\*[^()\n]*\*\)")
 _BLANKS = re.compile(r"[ \t]+")
 _ILLEGAL_AT = re.compile(r"at address 0x([0-9a-fA-F]{1,16})\b")
-_VERSION = re.compile(r"\bV(\d+(?:\.\d+)+)")
 
 # `NOP` of every architecture from sm_70 on: stands in for words that are no instruction, so that
 # nvdisasm, which gives nothing at all for a file with one bad word, still decodes the others.
@@ -55,12 +55,7 @@ def start(code: bytes, base: int, arch: str, tool: Tool | None) -> PendingDisass
 
 def version(tool: Tool, timeout: float = 10.0) -> str | None:
     """``13.5.37``; None when the program answers without a version. Raises ToolFailed."""
-    child = Child((tool.path, "--version"), max_output=1 << 16)
-    code, out, err = child.collect(timeout)
-    if code != 0:
-        raise ToolFailed(f"nvdisasm --version ended with {code}: {_tail(err or out)}")
-    found = _VERSION.search(out)
-    return found[1] if found else None
+    return version_of(tool.path, timeout)
 
 
 class PendingDisassembly:
@@ -93,11 +88,11 @@ class PendingDisassembly:
             return _lines(out, self._code, self._base)
         bad = _illegal_words(err, self._code, self._base)
         if not bad:
-            raise ToolFailed(f"nvdisasm ended with {code}: {_tail(err or out)}", hint=_hint(err))
+            raise ToolFailed(f"nvdisasm ended with {code}: {tail(err or out)}", hint=_hint(err))
         self._child = self._launch(_masked(self._code, bad))
         code, out, err = self._child.collect(max(0.0, deadline - time.monotonic()))
         if code != 0:
-            raise ToolFailed(f"nvdisasm ended with {code}: {_tail(err or out)}", hint=_hint(err))
+            raise ToolFailed(f"nvdisasm ended with {code}: {tail(err or out)}", hint=_hint(err))
         lines = _lines(out, self._code, self._base)
         return tuple(_illegal(self._code, i, line) if i in bad else line for i, line in enumerate(lines))
 
@@ -164,8 +159,3 @@ def _hint(err: str) -> str | None:
             "this nvdisasm does not know the architecture: use another release (12.9 is the last for sm_70)"
         )
     return None
-
-
-def _tail(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1][:200] if lines else "no output"

@@ -6,12 +6,17 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
-from crashlab.errors import MissingTool
+from crashlab.errors import CrashlabError, MissingTool
+from crashlab.sass.releases import Version, fits
 
 HINT = "pip install nvidia-cuda-nvdisasm, or give the path of nvdisasm"
 
+_MOST = 8
+_ANSWER_SECONDS = 5.0
+_CHIP = re.compile(r"(\d{2,3})[af]?\Z")
 _CUDA_MAJOR = re.compile(r"cu(\d+)\Z")
 _TOOLKIT = re.compile(r"cuda(?:-(\d+)(?:\.(\d+))?)?\Z")
 
@@ -23,20 +28,48 @@ class Tool(NamedTuple):
     found_in: str
 
 
-def find_nvdisasm(override: str | None = None) -> Tool | None:
-    """The first usable nvdisasm, or None when there is none.
+def find_nvdisasm(override: str | None = None, arch: str | None = None) -> Tool | None:
+    """The newest nvdisasm that knows ``arch`` (``sm_90a``), or None when there is none at all.
 
-    ``override`` is a path that the user gave: it is used or refused, never replaced by another.
-    Raises MissingTool when ``override`` is no executable file.
+    Of several programs each is asked for its release; of equals the first place wins, in the order of this
+    module's summary. ``override`` is a path that the user gave: it is used or refused, never replaced by
+    another. Raises MissingTool when ``override`` is no executable file.
     """
     if override is not None:
         if not _executable(override):
             raise MissingTool(f"{override} is not an executable nvdisasm", hint=HINT)
         return Tool(os.path.abspath(override), "given by the user")
+    found: dict[str, Tool] = {}
     for path, found_in in _candidates():
-        if _executable(path):
-            return Tool(path, found_in)
-    return None
+        if len(found) < _MOST and _executable(path):
+            found.setdefault(os.path.realpath(path), Tool(path, found_in))
+    tools = list(found.values())
+    if len(tools) < 2:
+        return tools[0] if tools else None
+    return max(tools, key=lambda tool: _rank(tool.path, _chip(arch)))
+
+
+def _rank(path: str, sm: tuple[int, int] | None) -> tuple[bool, Version]:
+    """What to prefer: a release that knows the chip, then a newer one; one that does not answer comes last."""
+    release = _release(path)
+    return bool(release) and (sm is None or fits(release, sm)), release
+
+
+@cache
+def _release(path: str) -> Version:
+    from crashlab.sass.toolversion import version_of
+
+    try:
+        told = version_of(path, _ANSWER_SECONDS)
+    except CrashlabError:
+        return ()
+    return tuple(int(part) for part in told.split(".")[:3]) if told else ()
+
+
+def _chip(arch: str | None) -> tuple[int, int] | None:
+    """``sm_120a`` → (12, 0)."""
+    number = _CHIP.search(arch or "")
+    return (int(number[1]) // 10, int(number[1]) % 10) if number else None
 
 
 def _executable(path: str) -> bool:

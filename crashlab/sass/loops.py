@@ -113,8 +113,8 @@ def _rank(parsed: ParsedInstruction) -> int | None:
         return _ATOMIC
     if parsed.access == "load" and parsed.space in ("global", "generic", "shared"):
         return _STRONG if "STRONG" in parsed.modifiers or "MMIO" in parsed.modifiers else _LOAD
-    if parsed.opcode in ("CS2R", "S2R", "S2UR", "CS2UR") and parsed.operands[-1].text.startswith(_CLOCKS):
-        return _CLOCK
+    if parsed.opcode in ("CS2R", "S2R", "S2UR", "CS2UR"):
+        return _CLOCK if parsed.operands and parsed.operands[-1].text.startswith(_CLOCKS) else None
     return None
 
 

@@ -9,10 +9,11 @@ from crashlab.sass.address import AddressExpr, parse_address
 
 _REGISTER = re.compile(
     r"(?P<sign>[-~!]{0,2})(?P<bar>\|?)(?P<name>(?:UR|R)(?:\d{1,3}|Z)|U?P[0-6T]|B(?:1[0-5]|\d)|U?PR)"
-    r"(?P<inner>(?:\.\w{1,12}){0,3})\|?(?P<outer>(?:\.\w{1,12}){0,3})\Z"
+    r"(?P<inner>(?:\.\w{1,12}){0,3})\|?(?P<outer>(?:\.\w{1,12}){0,3})\Z",
+    re.ASCII,  # without it \d also takes the digits of other scripts
 )
-_INTEGER = re.compile(r"([-~]?)(?:0x([0-9a-fA-F]{1,16})|(\d{1,19}))\Z")
-_FLOAT = re.compile(r"[-+|]*(?:\d{1,24}\.?\d{0,40}(?:e[-+]?\d{1,5})?|INF|QNAN|SNAN)\|?\Z", re.IGNORECASE)
+_INTEGER = re.compile(r"([-~]?)(?:0x([0-9a-fA-F]{1,16})|(\d{1,19}))\Z", re.ASCII)
+_FLOAT = re.compile(r"[-+|]*(?:\d{1,24}\.?\d{0,40}(?:e[-+]?\d{1,5})?|INF|QNAN|SNAN)\|?\Z", re.IGNORECASE | re.ASCII)
 _KINDS = {"R": "register", "UR": "uniform", "P": "predicate", "UP": "uniform-predicate", "B": "barrier"}
 
 

@@ -76,7 +76,7 @@ def matrix_tile(modifiers: Modifiers, operands: Sequence[Operand]) -> Shape | No
     count = modifiers[-1] if modifiers else ""
     if count not in ("1", "2", "4"):
         count = "1" if modifiers and re.fullmatch(r"MT?(?:88|816|168|1616)", modifiers[-1]) else ""
-    if not count:
+    if not count or not operands:
         return None
     width = int(count) * (2 if "MT1616" in modifiers else 1)
     return Shape(before_address(operands), (0, width) if operands[0].kind == "address" else (width, 0))

@@ -10,12 +10,10 @@ import re
 from typing import NamedTuple
 
 from crashlab.errors import CrashlabError
+from crashlab.sass.head import split_head
 
-MAX_TEXT = 1 << 16
 MAX_OPERANDS = 32
 
-_HEAD = re.compile(r"(?:@(!?)(U?P[0-6T])[ \t]+)?([A-Z][A-Z0-9_]*)((?:\.[A-Za-z0-9_]+)*)(?=[ \t]|\Z)")
-_ANNOTATION = re.compile(r"\(\*[^()]*\*\)")
 # What may stand before a bracket as part of the same operand: c[..][..], desc[..][..], tmem[..] …
 _BRACKET_WORD = re.compile(r"[-~|!]{0,2}[a-z]+\Z")
 _NEXT_OPERAND = re.compile(r"[a-z]{1,8}\[")
@@ -34,15 +32,8 @@ class Tokens(NamedTuple):
 
 def split_text(text: str) -> Tokens:
     """Cut one instruction into its parts. Raises CrashlabError when it is no instruction text."""
-    if len(text) > MAX_TEXT:
-        raise CrashlabError(f"instruction text of {len(text)} characters is no instruction")
-    body = _ANNOTATION.sub("", text).strip().rstrip(";").rstrip()
-    head = _HEAD.match(body)
-    if head is None:
-        raise CrashlabError(f"not an instruction: {text[:60]!r}")
-    negation, predicate, opcode, modifiers = head.groups()
-    operands = tuple(_operands(body[head.end() :]))
-    return Tokens(predicate, negation == "!", opcode, tuple(modifiers.split(".")[1:]), operands)
+    head = split_head(text)
+    return Tokens(head.predicate, head.negated, head.opcode, head.modifiers, tuple(_operands(head.rest)))
 
 
 def _operands(text: str) -> list[str]:

@@ -11,9 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from crashlab.errors import UsageError
+from crashlab.errors import UnreadableInput, UsageError
+from crashlab.inputfile import open_regular
+from crashlab.inputfile import parse_toml as parse_table
 from crashlab.signatures.entry import Card, Entry, to_plain
 from crashlab.signatures.errors import BadEntry
+from crashlab.signatures.packs import may_exist
 
 KNOWN = os.path.join(os.path.dirname(__file__), "known")
 COMPILED = os.path.join(os.path.dirname(__file__), "known.json")
@@ -118,8 +121,10 @@ def toml_files(folder: str) -> list[str]:
 def read_toml(path: str) -> dict[str, Any]:
     """One parsed file. Raises BadEntry naming the file."""
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path, "entry") as stream:
             raw = stream.read(MAX_FILE + 1)
+    except UnreadableInput as error:
+        raise BadEntry(str(error), hint=error.hint) from error
     except OSError as error:
         raise BadEntry(f"{path}: {error.strerror or error}") from error
     if len(raw) > MAX_FILE:
@@ -129,21 +134,16 @@ def read_toml(path: str) -> dict[str, Any]:
 
 def parse_toml(content: str, where: str) -> dict[str, Any]:
     """A TOML text as a mapping. Raises BadEntry."""
-    import sys
-
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
     try:
-        return tomllib.loads(content)
-    except (ValueError, RecursionError) as error:
+        return parse_table(content)
+    except ValueError as error:
         raise BadEntry(f"{where}: {error}") from error
 
 
 def _from_entry_points() -> list[Entry]:
     """Entries of installed packages: each entry point gives a folder, or a callable that returns one."""
+    if not may_exist(ENTRY_POINTS):
+        return []
     from importlib.metadata import entry_points
 
     entries: list[Entry] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from crashlab.postmortem.words import article
 from crashlab.signatures.criteria import Criterion
 from crashlab.signatures.observed import Observed
 
@@ -59,7 +60,7 @@ def _observation(key: str, seen: Observed) -> str:
         "verdict": f"the verdict is {seen.kind}",
         "precision": f"the exception has {seen.precision} precision",
         "space": f"the access goes to {seen.space} memory",
-        "access": f"the access is a {seen.access}",
+        "access": f"the access is {article(seen.access or '')} {seen.access}",
         "width": f"the access is {seen.width} bytes wide",
         "arch": f"the GPU is sm_{seen.arch}",
         "garbage": f"the answers show {seen.garbage}",

@@ -41,14 +41,14 @@ class Answer:
         """Take bytes; the number of chunks with text among them."""
         before = self.chunks
         for payload in self._stream.feed(data):
-            if payload == b"[DONE]":
+            if payload is None:
+                self._wrong(classes.MALFORMED, "the stream holds lines that are no server-sent events")
+            elif payload == b"[DONE]":
                 self.done = True
             elif payload:
                 self._event(payload)
         if self._stream.overlong:
             self._wrong(classes.MALFORMED, "an event is longer than a megabyte")
-        elif self._stream.foreign:
-            self._wrong(classes.MALFORMED, "the stream holds lines that are no server-sent events")
         return self.chunks - before
 
     def end(self) -> str | None:
@@ -108,4 +108,4 @@ def _message(error: object) -> str:
 
 
 def _count(value: object, old: int | None) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else old
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 40 else old

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -41,6 +42,12 @@ class Server(NamedTuple):
         if self.key:
             out["Authorization"] = f"Bearer {self.key}"
         return out
+
+    @property
+    def has_plain_model(self) -> bool:
+        """Whether the model's name may stand in a command line. The server says it: ``x,trust_remote_code=True``
+        would be two arguments of lm-eval, and a name with blanks or quotes another command in ``sh -c``."""
+        return re.fullmatch(r"(?!-)[\w./~+@:-]{0,400}", self.model) is not None
 
 
 class Reply(NamedTuple):

@@ -33,7 +33,8 @@ Note = Callable[[dict[str, Any]], None]
 class LoadDriver:
     """Start it, read :attr:`phase`, :attr:`board` and :attr:`probe`, and :meth:`stop` it.
 
-    ``note_request`` and ``note_sample`` take the lines of the request log and of the metrics log;
+    ``note_request`` and ``note_sample`` take the lines of the request log (first the one that names the
+    load, with ``record``) and of the metrics log;
     they are called in the load's thread only.
     """
 

@@ -23,6 +23,7 @@ class ExternalLoad:
         self.argv = tuple(
             part.replace("{url}", server.url).replace("{model}", server.model) for part in command
         )
+        self._plain = server.has_plain_model or not any("{model}" in part for part in command)
         self.runs = 0
         self.failed = 0
         self.last_code: int | None = None
@@ -32,6 +33,8 @@ class ExternalLoad:
 
     async def run(self) -> str | None:
         """Until :meth:`stop`; the problem if the command cannot do its work at all."""
+        if not self._plain:
+            return "the server calls its model by a name that cannot stand in a command; give it another one"
         loop = asyncio.get_running_loop()
         quick = 0
         while not self._stop:

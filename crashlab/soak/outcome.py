@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from crashlab.rundir.lines import finite
+
 CLEAN = "clean"
 FAULT = "fault"
 DIED = "died"
@@ -58,7 +60,7 @@ def from_fields(fields: Mapping[str, Any]) -> Outcome | None:
     return Outcome(
         kind,
         why,
-        {k: v for k, v in numbers if isinstance(v, (int, float)) and not isinstance(v, bool)},
+        {k: v for k, v in numbers if finite(v) is not None},
         words if isinstance(words, str) else "",
         load if isinstance(load, dict) else {},
         _texts(fields.get("notes")),

@@ -74,7 +74,7 @@ class Progress:
         self._bytes = 0
         self._primary: tuple[float, ...] | None = None
         self._secondary: tuple[float, ...] | None = None
-        self._had_work = False
+        self._had_work = self._heard = False
 
     @property
     def patience(self) -> float:
@@ -87,6 +87,7 @@ class Progress:
         if (work and not self._had_work) or not sight.ready:
             # Nothing was to be done before: silence is counted from here.
             self._moved = self._stirred = max(self._moved, sight.now)
+            self._heard = False
         self._had_work = work
         self._note_signals(sight)
         state, why = self._judge(sight, work)
@@ -110,7 +111,7 @@ class Progress:
                 self.longest_gap = max(self.longest_gap, sight.now - self._stirred)
             self._stirred = sight.now
         if moved:
-            self._moved = sight.now
+            self._moved, self._heard = sight.now, True
 
     def _judge(self, sight: Sight, work: bool) -> tuple[str, str]:
         if not sight.alive:
@@ -130,7 +131,7 @@ class Progress:
         if quiet >= self.limits.prefill:
             return STALLED, f"only the cache's figures moved for {quiet:.0f} s, and no token came"
         if quiet < _BRIEF:
-            return PROGRESSING, "tokens come"
+            return PROGRESSING, "tokens come" if self._heard else "requests have just been sent"
         if silent < quiet:
             return PREFILLING, f"no token for {quiet:.0f} s, but the cache's figures move"
         if sight.in_flight and sight.unanswered == sight.in_flight:

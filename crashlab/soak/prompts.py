@@ -7,6 +7,7 @@ import random
 from typing import Any, NamedTuple
 
 from crashlab.errors import UnreadableInput
+from crashlab.inputfile import open_regular
 from crashlab.soak.words import VOCABULARY
 
 _MAX_FILE = 64 << 20
@@ -46,11 +47,10 @@ def load_source(path: str) -> Source:
     Raises UnreadableInput if it cannot be read or holds no text.
     """
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read(_MAX_FILE)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UnreadableInput(f"Cannot read the prompts {path}: {reason}.") from error
+        with open_regular(path, "prompts") as file:
+            text = file.read(_MAX_FILE).decode("utf-8", "replace")
+    except OSError as error:
+        raise UnreadableInput(f"Cannot read the prompts {path}: {error.strerror}.") from error
     lines = [line for line in text.splitlines() if line.strip()]
     objects = [_object(line) for line in lines[:20]]
     if lines and all(one is not None for one in objects):

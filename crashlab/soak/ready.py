@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from crashlab.soak.client import Server
 from crashlab.soak.words import VOCABULARY
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 _TRY = 30.0
 _MAX_BODY = 1 << 20
-_SAMPLE = " ".join(VOCABULARY[::3])
-_SAMPLE_WORDS = len(VOCABULARY[::3])
+_SAMPLE = VOCABULARY[::3]
+_TOKENS_A_WORD = 10
+"""A tokenizer of single characters needs about so many: the sample must fit the smallest context."""
 
 
 class Ready(NamedTuple):
@@ -42,7 +43,8 @@ async def ask_ready(session: aiohttp.ClientSession, server: Server, first: float
         model, context = _pick(models, server.model)
         if model is None:
             return NotReady("the server lists no model")
-        body = {"model": model, "prompt": _SAMPLE, "max_tokens": 1, "temperature": 0.0}
+        sample = _sample(context)
+        body = {"model": model, "prompt": " ".join(sample), "max_tokens": 1, "temperature": 0.0}
         url = f"{server.url}/v1/completions"
         answer = await asyncio.wait_for(_json(session, "POST", url, server, body), first)
     except Refused as refused:
@@ -56,11 +58,11 @@ async def ask_ready(session: aiohttp.ClientSession, server: Server, first: float
     choices = answer.get("choices")
     if not isinstance(choices, list) or not choices:
         return NotReady("the answer holds no choice")
-    tokens, counted_by = await _count(session, server, model), "tokenize"
+    tokens, counted_by = await _count(session, server, model, sample), "tokenize"
     if tokens is None:
         usage = answer.get("usage")
         tokens, counted_by = (usage or {}).get("prompt_tokens") if isinstance(usage, dict) else None, "usage"
-    ratio = tokens / _SAMPLE_WORDS if isinstance(tokens, int) and tokens > 0 else None
+    ratio = tokens / len(sample) if _is_count(tokens) else None
     return Ready(model, context, ratio, counted_by if ratio is not None else None)
 
 
@@ -83,20 +85,33 @@ def _pick(models: dict[str, Any], wanted: str) -> tuple[str | None, int | None]:
                 length = row["meta"].get("n_ctx_train")  # llama.cpp
             return (
                 name if isinstance(name, str) else None,
-                length if isinstance(length, int) and length > 0 else None,
+                length if _is_count(length) else None,
             )
     return wanted or None, None
 
 
-async def _count(session: aiohttp.ClientSession, server: Server, model: str) -> int | None:
+def _sample(context: int | None) -> tuple[str, ...]:
+    """Words to ask with and to count by: as many as are sure to fit."""
+    most = len(_SAMPLE) if context is None else context // _TOKENS_A_WORD
+    return _SAMPLE[: max(1, most)]
+
+
+async def _count(
+    session: aiohttp.ClientSession, server: Server, model: str, sample: tuple[str, ...]
+) -> int | None:
     """Tokens of the sample by /tokenize (vLLM), None where there is none."""
     try:
-        body = {"model": model, "prompt": _SAMPLE}
+        body = {"model": model, "prompt": " ".join(sample)}
         answer = await asyncio.wait_for(_json(session, "POST", f"{server.url}/tokenize", server, body), _TRY)
     except Exception:  # noqa: BLE001 - an extra that not every server has
         return None
     count = answer.get("count")
-    return count if isinstance(count, int) and count > 0 else None
+    return count if _is_count(count) else None
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    """A number of tokens that a server can mean: JSON allows integers that no float can hold."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 40
 
 
 async def _json(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from crashlab.rundir.lines import finite
 from crashlab.soak.ask import Ask
 
 
@@ -74,4 +75,4 @@ def from_json(line: dict[str, Any]) -> Recorded | None:
     lane, number, shape, sent = (line.get(k) for k in ("lane", "number", "shape", "sent"))
     if not isinstance(lane, int) or not isinstance(number, int) or not isinstance(shape, str):
         return None
-    return Recorded(lane, number, shape, float(sent) if isinstance(sent, (int, float)) else 0.0)
+    return Recorded(lane, number, shape, finite(sent) or 0.0)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from crashlab.errors import UnreadableInput
-from crashlab.rundir.reader import json_lines
+from crashlab.rundir import layout
+from crashlab.rundir.lines import finite, json_lines
+from crashlab.rundir.parts import part_lines
 from crashlab.soak.ask import COMPLETIONS, PATHS, Ask
 from crashlab.soak.prompts import Source
 from crashlab.soak.record import Recorded, from_json
@@ -44,14 +46,15 @@ def load_replay(path: str, source: Source) -> tuple[dict[str, Any], list[ReplayL
     Of the last attempt, at most the last 200,000 requests: those before a crash matter. Raises
     UnreadableInput if it is no request log, or its shape is unknown here.
     """
-    if os.path.isdir(path):
-        path = os.path.join(path, "requests.jsonl")
     problems: list[str] = []
     header: dict[str, Any] = {}
     rows: list[Recorded] = []
-    for line in json_lines(path, problems):
+    lines = part_lines(path, layout.REQUESTS, problems) if os.path.isdir(path) else _lines(path, problems)
+    for line in lines:
         if line.get("record") == HEADER:
-            header, rows = line, []  # of several attempts the last counts
+            if not line.get("continued"):
+                rows = []  # of several attempts the last counts
+            header = line
         elif (row := from_json(line)) is not None and row.lane >= 0:
             rows.append(row)
             if len(rows) > 2 * _PIECE:
@@ -67,6 +70,15 @@ def load_replay(path: str, source: Source) -> tuple[dict[str, Any], list[ReplayL
     return header, lanes_of(rows, header, shape, source)
 
 
+def _lines(path: str, problems: list[str]) -> Iterator[dict[str, Any]]:
+    """The records of a log that the user named: a link may stand for it, other than inside a run directory."""
+    try:
+        path = os.path.realpath(path)
+    except ValueError as error:
+        raise UnreadableInput(f"{path!r} is no path: {error}.") from error
+    return json_lines(path, problems)
+
+
 def lanes_of(
     rows: Iterable[Recorded], header: Mapping[str, Any], shape: str, source: Source
 ) -> list[ReplayLane]:
@@ -75,9 +87,9 @@ def lanes_of(
     for row in rows:
         by_lane.setdefault(row.lane, []).append(row)
     sizes, seed = sizes_of(header), header.get("seed")
-    ratio = header.get("tokens_a_word")
-    if isinstance(ratio, (int, float)) and ratio > 0:
-        source = source._replace(tokens_a_word=float(ratio))
+    ratio = finite(header.get("tokens_a_word"))
+    if ratio is not None and ratio > 0:
+        source = source._replace(tokens_a_word=ratio)
     return [
         ReplayLane(
             Lane(shape, seed if isinstance(seed, int) else 0, number, sizes, source),
@@ -109,9 +121,9 @@ def sizes_of(header: Mapping[str, Any]) -> Sizes:
     for name, kind in (("context", int), ("ignore_eos", bool), ("endpoint", str)):
         if isinstance(header.get(name), kind):
             out[name] = header[name]
-    temperature = header.get("temperature")
-    if isinstance(temperature, (int, float)) and not isinstance(temperature, bool):
-        out["temperature"] = float(temperature)
+    temperature = finite(header.get("temperature"))
+    if temperature is not None:
+        out["temperature"] = temperature
     if out["endpoint"] not in PATHS:
         out["endpoint"] = COMPLETIONS
     return Sizes(**out)

@@ -9,12 +9,10 @@ class EventStream:
     """Feed bytes, get the ``data`` payloads of complete events.
 
     ``overlong`` is set when an event exceeds :data:`MAX_EVENT` bytes; the rest is then ignored.
-    ``foreign`` counts lines that are neither fields of an event nor comments.
     """
 
     def __init__(self) -> None:
         self.overlong = False
-        self.foreign = 0
         self._held = b""
 
     @property
@@ -22,9 +20,12 @@ class EventStream:
         """Whether a line has begun and not ended."""
         return bool(self._held)
 
-    def feed(self, data: bytes) -> list[bytes]:
-        """Payloads in their order. An event of several data lines gives one payload a line: servers of
-        this protocol send one JSON object in one line."""
+    def feed(self, data: bytes) -> list[bytes | None]:
+        """Payloads in their order; None stands for a line that is neither a field of an event nor a comment.
+
+        An event of several data lines gives one payload a line: servers of this protocol send one JSON
+        object in one line.
+        """
         if self.overlong:
             return []
         if self._held:
@@ -33,10 +34,10 @@ class EventStream:
         self._held = lines.pop()
         if len(self._held) > MAX_EVENT:
             self.overlong, self._held = True, b""
-        out = []
+        out: list[bytes | None] = []
         for line in lines:
             if line.startswith(b"data:"):
                 out.append(line[5:].strip())
             elif line not in (b"", b"\r") and not line.startswith((b":", b"event:", b"id:", b"retry:")):
-                self.foreign += 1
+                out.append(None)
         return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from crashlab import facts
 from crashlab.rundir.reader import Event
@@ -62,101 +62,109 @@ def settle_recorded(report: facts.Report, events: Iterable[Event]) -> facts.Repo
     return settle(report, found[-1]) if found else report
 
 
-def _verdict(old: facts.Verdict, outcome: Outcome) -> facts.Verdict:
-    make = {
-        STALL: _stall,
-        GARBAGE: _garbage,
-        NEVER_READY: _never_ready,
-        DIED: _died,
-        FAULT: _died,
-        CLEAN: _clean,
-        INTERRUPTED: _clean,
-        REFUSES: _refuses,
-        LOAD_FAILED: _refuses,
-    }.get(outcome.kind)
-    return old if make is None else make(old, outcome)
+class _Rule(NamedTuple):
+    """What an outcome makes of an open verdict. ``headline`` ends with why it ended, at ``{why}``."""
+
+    kind: str
+    headline: str
+    level: str
+    reasons: tuple[str, ...]
+    does_not_mean: tuple[str, ...]
 
 
-def _stall(old: facts.Verdict, outcome: Outcome) -> facts.Verdict:
-    """A hang dump says where the GPU stood; without one the host stacks must tell."""
-    seen = "the soak saw no progress by any signal"
-    if old.kind == "hang":
-        level = old.confidence.level if old.confidence is not None else "medium"
-        reasons = old.confidence.reasons if old.confidence is not None else ()
-        return old._replace(
-            kind="stall",
-            headline=f"The server stalled: {outcome.why}. {old.headline}",
-            confidence=facts.Confidence(level, (seen, *reasons)),
-        )
-    if old.kind == "no-fault":
-        where = "the GPU dump shows no kernel at work: the host waits, see the host stacks"
-    else:
-        where = "no GPU dump could be taken"
-    return facts.Verdict(
+_DIED = _Rule(
+    "host-death",
+    "The server died under load: {why}; nothing tells of a GPU fault",
+    "medium",
+    ("the server ended while requests were sent", "no dump and no error line of a GPU fault"),
+    ("It does not mean that nothing failed on the GPU: no dump was written.",),
+)
+_NOTHING = _Rule(
+    "no-fault",
+    "Nothing was found: {why}",
+    "low",
+    ("absence of evidence under one load on one machine",),
+    (
+        "It does not mean that the server is free of faults: a rare one needs more exposure or another shape.",
+        "It does not mean that the answers were right: only their form was looked at.",
+    ),
+)
+_NO_LOAD = _Rule(
+    "inconclusive",
+    "No load could be put on the server: {why}",
+    "high",
+    ("every request failed in the same way",),
+    ("It says nothing about faults: nothing was exercised.",),
+)
+_RULES = {
+    STALL: _Rule(
         "stall",
-        f"The server stalled: {outcome.why}; {where}",
-        confidence=facts.Confidence("medium", (seen,)),
-        does_not_mean=(
+        "The server stalled: {why}",
+        "medium",
+        ("the soak saw no progress by any signal",),
+        (
             "It does not mean that the GPU hung: the host may have waited for something else.",
             "It does not mean that the server would never have gone on.",
         ),
-    )
-
-
-def _garbage(old: facts.Verdict, outcome: Outcome) -> facts.Verdict:
-    return facts.Verdict(
+    ),
+    GARBAGE: _Rule(
         "garbage",
-        f"The server answers garbage: {outcome.why}",
-        confidence=facts.Confidence("high" if outcome.examples else "medium", ("answers as received",)),
-        does_not_mean=(
+        "The server answers garbage: {why}",
+        "high",
+        ("answers as received",),
+        (
             "It does not say which kernel computed wrong values: nothing faulted.",
             "It does not mean that earlier answers were right: only their form was looked at.",
         ),
-    )
-
-
-def _never_ready(old: facts.Verdict, outcome: Outcome) -> facts.Verdict:
-    return facts.Verdict(
+    ),
+    NEVER_READY: _Rule(
         "never-ready",
-        f"The server never became ready: {outcome.why}",
-        confidence=facts.Confidence("high", ("no one-token request was ever answered",)),
-        does_not_mean=("It says nothing about faults under load: there was none.",),
-    )
+        "The server never became ready: {why}",
+        "high",
+        ("no one-token request was ever answered",),
+        ("It says nothing about faults under load: there was none.",),
+    ),
+    DIED: _DIED,
+    FAULT: _DIED,
+    CLEAN: _NOTHING,
+    INTERRUPTED: _NOTHING,
+    REFUSES: _NO_LOAD,
+    LOAD_FAILED: _NO_LOAD,
+}
+_YIELDS = (DIED, FAULT, CLEAN, INTERRUPTED)
+"""Outcomes that explain less than a verdict of the evidence does, such as out of memory."""
 
 
-def _died(old: facts.Verdict, outcome: Outcome) -> facts.Verdict:
-    if old.kind not in _OPEN:
+def _verdict(old: facts.Verdict, outcome: Outcome) -> facts.Verdict:
+    rule = _RULES.get(outcome.kind)
+    if rule is None or (outcome.kind in _YIELDS and old.kind not in _OPEN):
         return old
-    reasons = ("the server ended while requests were sent", "no dump and no error line of a GPU fault")
+    headline, level = rule.headline.format(why=outcome.why), rule.level
+    if outcome.kind == STALL:
+        if old.kind == "hang":
+            return _stall_of_hang(old, headline, rule.reasons)
+        headline += f"; {_GPU_AT_STALL.get(old.kind, 'no GPU dump could be taken')}"
+    elif outcome.kind == GARBAGE and not outcome.examples:
+        level = "medium"
     return facts.Verdict(
-        "host-death",
-        f"The server died under load: {outcome.why}; nothing tells of a GPU fault",
-        confidence=facts.Confidence("medium", reasons),
-        does_not_mean=("It does not mean that nothing failed on the GPU: no dump was written.",),
+        rule.kind,
+        headline,
+        confidence=facts.Confidence(level, rule.reasons),
+        does_not_mean=rule.does_not_mean,
     )
 
 
-def _clean(old: facts.Verdict, outcome: Outcome) -> facts.Verdict:
-    if old.kind not in _OPEN:
-        return old
-    return facts.Verdict(
-        "no-fault",
-        f"Nothing was found: {outcome.why}",
-        confidence=facts.Confidence("low", ("absence of evidence under one load on one machine",)),
-        does_not_mean=(
-            "It does not mean that the server is free of faults: a rare one needs more exposure or "
-            "another shape.",
-            "It does not mean that the answers were right: only their form was looked at.",
-        ),
-    )
+_GPU_AT_STALL = {"no-fault": "the GPU dump shows no kernel at work: the host waits, see the host stacks"}
 
 
-def _refuses(old: facts.Verdict, outcome: Outcome) -> facts.Verdict:
-    return facts.Verdict(
-        "inconclusive",
-        f"No load could be put on the server: {outcome.why}",
-        confidence=facts.Confidence("high", ("every request failed in the same way",)),
-        does_not_mean=("It says nothing about faults: nothing was exercised.",),
+def _stall_of_hang(old: facts.Verdict, headline: str, seen: tuple[str, ...]) -> facts.Verdict:
+    """The hang dump says where the GPU stood; its own confidence stays."""
+    level = old.confidence.level if old.confidence is not None else "medium"
+    reasons = old.confidence.reasons if old.confidence is not None else ()
+    return old._replace(
+        kind="stall",
+        headline=f"{headline}. {old.headline}",
+        confidence=facts.Confidence(level, (*seen, *reasons)),
     )
 
 

@@ -2,10 +2,13 @@
 // core-dump environment costs: run it with and without, compare the medians.
 //
 //   nvcc -O3 -arch=sm_90 -o overhead overhead.cu
-//   ./overhead [kernels a step (64)] [steps (2000)]
+//   ./overhead [kernels a step (64)] [steps (2000)] [turns [processor]]
 //
-// Prints one JSON object; times are microseconds a step.
+// Prints one JSON object; times are microseconds a step. With "turns" it does so once for each line that it
+// reads, so that several processes can measure in alternation; the launching thread then stays on the processor
+// given, since eager launches are as fast as the core that they happen to run on.
 #include <cuda_runtime.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -47,6 +50,14 @@ static void print(const char* name, const Times& times, const char* end) {
   std::printf("\"%s\": {\"median\": %.3f, \"p10\": %.3f, \"p90\": %.3f}%s", name, times.median, times.p10, times.p90, end);
 }
 
+// Waits for a line on standard input; false at its end.
+static bool my_turn() {
+  int c;
+  while ((c = std::getchar()) != EOF)
+    if (c == '\n') return true;
+  return false;
+}
+
 int main(int argc, char** argv) {
   int kernels = argc > 1 ? std::max(1, std::atoi(argv[1])) : 64;
   int steps = argc > 2 ? std::max(1, std::atoi(argv[2])) : 2000;
@@ -71,16 +82,27 @@ int main(int argc, char** argv) {
   check(cudaStreamEndCapture(stream, &graph));
   check(cudaGraphInstantiate(&executable, graph, 0));
 
-  Times eager = measure(steps, [&] {
-    launch();
-    check(cudaStreamSynchronize(stream));
-  });
-  Times replay = measure(steps, [&] {
-    check(cudaGraphLaunch(executable, stream));
-    check(cudaStreamSynchronize(stream));
-  });
-  std::printf("{\"kernels\": %d, \"steps\": %d, \"setup_ms\": %.1f, ", kernels, steps, setup);
-  print("eager_us", eager, ", ");
-  print("graph_us", replay, "}\n");
+  bool turns = argc > 3;
+  if (argc > 4) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(std::atoi(argv[4]), &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0) std::perror("sched_setaffinity");
+  }
+  while (!turns || my_turn()) {
+    Times eager = measure(steps, [&] {
+      launch();
+      check(cudaStreamSynchronize(stream));
+    });
+    Times replay = measure(steps, [&] {
+      check(cudaGraphLaunch(executable, stream));
+      check(cudaStreamSynchronize(stream));
+    });
+    std::printf("{\"kernels\": %d, \"steps\": %d, \"setup_ms\": %.1f, ", kernels, steps, setup);
+    print("eager_us", eager, ", ");
+    print("graph_us", replay, "}\n");
+    std::fflush(stdout);
+    if (!turns) break;
+  }
   return 0;
 }

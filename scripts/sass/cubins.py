@@ -120,9 +120,16 @@ def _images_of(data: bytes | mmap.mmap, seed: int) -> Iterator[bytes]:
         yield _unpack(entry)
 
 
-def collect(folder: Path, files: list[Path], limit: int = 25 << 20, rare: int = 1500) -> None:
+def collect(
+    folder: Path,
+    files: list[Path],
+    only: frozenset[int] = frozenset(),
+    limit: int = 25 << 20,
+    rare: int = 1500,
+) -> None:
     """Writes the distinct instructions of each architecture to ``folder/allSM.npy`` (low, high words).
 
+    ``only`` names architectures (70); without any, all are taken.
     Of each file at most ``limit`` bytes of code an architecture are taken whole; of the rest only
     instructions whose opcode has fewer than ``rare`` distinct words so far. Control fields are cleared,
     reuse flags kept.
@@ -137,6 +144,8 @@ def collect(folder: Path, files: list[Path], limit: int = 25 << 20, rare: int = 
         used: dict[int, int] = {}
         for image in images(path):
             for part in cubin_code(image):
+                if only and part.sm not in only:
+                    break
                 words = np.frombuffer(part.code, "<u8").reshape(-1, 2)
                 seen = counts.setdefault(part.sm, np.zeros(4096, np.int64))
                 if used.get(part.sm, 0) > limit:

@@ -2,7 +2,8 @@
 
     derive_tables.py collect SAMPLES FILE...          distinct instructions of cubins, libraries, wheels, dumps
     derive_tables.py derive SAMPLES OUT ARCH...       one table an architecture (parents first)
-    derive_tables.py check SAMPLES TABLES ARCH...     re-verifies tables against another nvdisasm release
+    derive_tables.py check SAMPLES TABLES ARCH...     re-verifies tables, against another nvdisasm release say
+    derive_tables.py compare TABLES OTHER ARCH...     what two sets of tables say differently
 
 ``collect`` needs numpy, lz4 and zstandard.
 """
@@ -18,13 +19,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from checking import check, compare, compiled, print_check
 from learner import learn
 from oracle import Oracle
 from verifier import describes
 from words import Answers
 
+from crashlab.sass.decode.decoder import Decoder
 from crashlab.sass.decode.model import ClassModel
-from crashlab.sass.decode.tables import FAMILIES, load_blocks, own_blocks
+from crashlab.sass.decode.tables import FAMILIES, block_texts, load_blocks, own_blocks
 
 Blocks = dict[int, list[list[str]]]
 Task = Generator[list[int], Answers, object]
@@ -76,22 +79,35 @@ def schedule(
 
 
 def load_samples(folder: Path, sm: int) -> dict[int, list[int]]:
-    """Returns up to :data:`_PER_CLASS` distinct words of each opcode."""
+    """Returns up to :data:`_PER_CLASS` distinct words of each opcode.
+
+    ``folder`` may have subfolders, each written by ``collect``. They are taken in order of their names: what
+    is rare (compiled snippets) goes into one that stands before that of the libraries.
+    """
     import numpy as np
 
-    words = np.load(folder / f"all{sm}.npy")
-    opcodes = (words[:, 0] & np.uint64(0xFFF)).astype(int)
-    order = np.argsort(opcodes, kind="stable")
-    rng = np.random.default_rng(1)
-    bounds = np.searchsorted(opcodes[order], np.arange(4097))
-    found = {}
-    for opcode in range(4096):
-        rows = order[bounds[opcode] : bounds[opcode + 1]]
-        if len(rows) > _PER_CLASS:
-            rows = rng.choice(rows, _PER_CLASS, replace=False)
-        if len(rows):
-            found[opcode] = [int(low) | int(high) << 64 for low, high in words[rows]]
+    found: dict[int, list[int]] = {}
+    for path in sorted(folder.rglob(f"all{sm}.npy")):
+        words = np.load(path)
+        opcodes = (words[:, 0] & np.uint64(0xFFF)).astype(int)
+        order = np.argsort(opcodes, kind="stable")
+        rng = np.random.default_rng(1)
+        bounds = np.searchsorted(opcodes[order], np.arange(4097))
+        for opcode in range(4096):
+            rows = order[bounds[opcode] : bounds[opcode + 1]]
+            mine = found.get(opcode, [])
+            if len(rows) > _PER_CLASS - len(mine):
+                rows = rng.choice(rows, _PER_CLASS - len(mine), replace=False)
+            if len(rows):
+                fresh = [int(low) | int(high) << 64 for low, high in words[rows]]
+                found[opcode] = list(dict.fromkeys([*mine, *fresh]))
     return found
+
+
+def unknown_opcodes(samples: dict[int, list[int]], folder: Path, family: str) -> set[int]:
+    """Returns the opcodes with samples that the table does not know."""
+    decoder = Decoder(block_texts(str(folder), family))
+    return {op for op, words in samples.items() if any(decoder.text(word, 0) is None for word in words)}
 
 
 def seeds(samples: dict[int, list[int]], folder: Path, sm: int) -> dict[int, list[int]]:
@@ -103,7 +119,7 @@ def seeds(samples: dict[int, list[int]], folder: Path, sm: int) -> dict[int, lis
     """
     found: dict[int, list[int]] = {}
     for other in (80, 75, 90, 100, 120):
-        if other != sm and (folder / f"all{other}.npy").exists():
+        if other != sm:
             for opcode, words in load_samples(folder, other).items():
                 if opcode not in samples:
                     found.setdefault(opcode, words[:_SEEDS])
@@ -152,22 +168,12 @@ def write_table(path: Path, family: str, parent: str | None, own: Blocks, droppe
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def check_family(oracle: Oracle, samples: dict[int, list[int]], blocks: Blocks) -> None:
-    """Prints the opcodes whose blocks do not describe what this nvdisasm prints."""
-    tasks: dict[int, Task] = {
-        opcode: describes([ClassModel(block) for block in mine], samples.get(opcode, []), opcode)
-        for opcode, mine in blocks.items()
-    }
-    verdicts = schedule(oracle, tasks, [])
-    differ = [f"{opcode:03x}" for opcode, verdict in sorted(verdicts.items()) if verdict != "yes"]
-    print("  differ:", " ".join(differ) or "none", flush=True)
-
-
 def derive_family(family: str, oracle: Oracle, folder: Path, samples: Path, wanted: str) -> None:
     """Writes the table of one family.
 
     ``wanted``: "" for all opcodes of the samples, "new" for those that the table lacks, "seeds" for these
-    and such as no sample has, or a comma-separated list of opcodes to learn anew. Other blocks stay.
+    and such as no sample has, "unknown" for those with samples that the table does not know, or a
+    comma-separated list of opcodes to learn anew. Other blocks stay, and so do those that fail.
     """
     parent, sm, _, urz = FAMILIES[family]
     log: list[str] = []
@@ -176,23 +182,33 @@ def derive_family(family: str, oracle: Oracle, folder: Path, samples: Path, want
     target = folder / f"{family}.txt"
     kept: Blocks = {}
     gone: list[int] = []
-    if wanted not in ("", "new"):
+    spare: Blocks = {}
+    if wanted not in ("", "new", "unknown"):
         words |= seeds(words, samples, sm)
     if wanted:
         kept, gone = own_blocks(target.read_text(encoding="utf-8"))
-    if wanted in ("new", "seeds"):  # what is inherited is verified again: the parent may have grown
+    if wanted in (
+        "new",
+        "seeds",
+        "unknown",
+    ):  # what is inherited is verified again: the parent may have grown
+        stale = unknown_opcodes(words, folder, family) if wanted == "unknown" else set()
+        spare = {opcode: blocks for opcode, blocks in kept.items() if opcode in stale}
+        kept = {opcode: blocks for opcode, blocks in kept.items() if opcode not in stale}
         gone = []
         words = {opcode: mine for opcode, mine in words.items() if opcode not in kept}
         inherited = {opcode: blocks for opcode, blocks in inherited.items() if opcode not in kept}
     elif wanted:
         only = {int(opcode, 16) for opcode in wanted.split(",")}
+        spare = {opcode: blocks for opcode, blocks in kept.items() if opcode in only}
         words = {opcode: mine for opcode, mine in words.items() if opcode in only}
         inherited = {opcode: blocks for opcode, blocks in inherited.items() if opcode in only}
         kept = {opcode: blocks for opcode, blocks in kept.items() if opcode not in only}
         gone = [opcode for opcode in gone if opcode not in only]
     own, dropped = derive(oracle, words, inherited, urz, log)
     missing = sorted(set(words) - set(own) - (set(inherited) - set(dropped)))
-    own, dropped = kept | own, gone + dropped
+    spare = {opcode: blocks for opcode, blocks in spare.items() if opcode in missing or opcode in dropped}
+    own, dropped = kept | own | spare, [opcode for opcode in gone + dropped if opcode not in spare]
     write_table(target, family, parent, own, dropped)
     print("\n".join("  " + line for line in log if "knows none" not in line))
     names = " ".join(f"{opcode:03x}" for opcode in missing)
@@ -204,29 +220,44 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("action", choices=["collect", "derive", "check"])
+    parser.add_argument("action", choices=["collect", "derive", "check", "compare"])
     parser.add_argument("samples", type=Path)
     parser.add_argument("rest", nargs="+")
     parser.add_argument("--nvdisasm", default="nvdisasm")
     parser.add_argument(
-        "--only", default="", help="opcodes to learn anew (hexadecimal, commas), or: new, seeds"
+        "--only", default="", help="opcodes to learn anew (hexadecimal, commas), or: new, seeds, unknown"
     )
+    parser.add_argument("--count", type=int, default=400, help="random words a class, for check and compare")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--arch", action="append", help="collect only this architecture (sm_70)")
     options = parser.parse_args()
     if options.action == "collect":
         from cubins import collect
 
-        collect(options.samples, [Path(name) for name in options.rest])
+        only = frozenset(int(name.removeprefix("sm_")) for name in options.arch or ())
+        collect(options.samples, [Path(name) for name in options.rest], only)
         return 0
     folder = Path(options.rest[0])
+    good = True
     for family in options.rest[1:]:
         _, sm, name, _ = FAMILIES[family]
         print(f"{family} ({name})", flush=True)
+        if options.action == "compare":
+            one, two = (compiled(load_blocks(path, family)) for path in (options.samples, folder))
+            found = compare(one, two, options.count, options.seed)
+            print("\n".join("  " + line for line in found or ["the same"]), flush=True)
+            good = good and not found
+            continue
         oracle = Oracle(options.nvdisasm, name)
         if options.action == "check":
-            check_family(oracle, load_samples(options.samples, sm), load_blocks(folder, family))
+            samples = load_samples(options.samples, sm)
+            chosen = {opcode: words[:_CHECKED] for opcode, words in samples.items()}
+            result = check(oracle, compiled(load_blocks(folder, family)), chosen, options.count, options.seed)
+            print_check(result)
+            good = good and not result.wrong
         else:
             derive_family(family, oracle, folder, options.samples, options.only)
-    return 0
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

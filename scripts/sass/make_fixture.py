@@ -1,8 +1,9 @@
 """Writes the sample of proven instructions that tests/unit/sass_decode reads without nvdisasm.
 
-    make_fixture.py SAMPLES OUT.xz [--nvdisasm PATH] [--count N]
+    make_fixture.py SAMPLES OUT.xz [--nvdisasm PATH] [--count N] [--arch sm_70 ...]
 
-Lines ``ARCH WORD PC TEXT`` (hexadecimal), text from nvdisasm, spread over opcodes and text shapes.
+Lines ``ARCH WORD PC TEXT`` (hexadecimal), text from nvdisasm, spread over opcodes and text shapes. Lines of
+architectures that are not asked for, or that this nvdisasm does not know, stay as they are.
 ``SAMPLES`` is the folder that ``derive_tables.py collect`` wrote.
 """
 
@@ -19,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from derive_tables import load_samples
-from oracle import CONTROL_MASK, NEUTRAL_CONTROL, Oracle
+from oracle import CONTROL_MASK, NEUTRAL_CONTROL, Oracle, OracleError
 
 from crashlab.sass.decode.tables import FAMILIES
 
@@ -52,12 +53,19 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--nvdisasm", default="nvdisasm")
     parser.add_argument("--count", type=int, default=1500)
+    parser.add_argument("--arch", nargs="*", default=list(FAMILIES))
     options = parser.parse_args()
+    old = lzma.decompress(options.out.read_bytes()).decode().splitlines() if options.out.exists() else []
     lines: list[str] = []
     for family, (_, sm, name, _) in FAMILIES.items():
-        if (options.samples / f"all{sm}.npy").exists():
-            samples = load_samples(options.samples, sm)
-            lines += chosen_lines(family, Oracle(options.nvdisasm, name), samples, options.count)
+        kept = [line for line in old if line.startswith(f"{family} ")]
+        if family in options.arch:
+            try:
+                samples = load_samples(options.samples, sm)
+                kept = chosen_lines(family, Oracle(options.nvdisasm, name), samples, options.count)
+            except OracleError as problem:
+                print(f"{family}: {problem}")
+        lines += kept
     options.out.write_bytes(lzma.compress(("\n".join(lines) + "\n").encode(), preset=9))
     print(f"{len(lines)} lines, {options.out.stat().st_size} bytes")
     return 0

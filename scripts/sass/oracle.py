@@ -15,6 +15,10 @@ _NOP = (0x000FC000000000000000000000007918).to_bytes(16, "little")
 NEUTRAL_CONTROL = (5 << 105) | (1 << 109) | (0x3F << 110)
 YIELDING_CONTROL = (11 << 105) | (0x3F << 110)
 CONTROL_MASK = ((1 << 17) - 1) << 105
+_VERSION = re.compile(r"release (\d+)\.")
+# Releases before 13 add a column for scheduling bits ("?trans5", "?PM1"), and call signalling NaNs of
+# half precision quiet ones: what names a NaN is taken as no answer.
+_COLUMN = re.compile(r"\s{2,}\?\w.*")
 
 
 class OracleError(Exception):
@@ -26,6 +30,9 @@ class Oracle:
 
     def __init__(self, nvdisasm: str, arch: str) -> None:
         self.nvdisasm, self.arch = nvdisasm, arch
+        shown = subprocess.run([nvdisasm, "--version"], capture_output=True, text=True, timeout=60).stdout
+        release = _VERSION.search(shown)
+        self._old = release is not None and int(release.group(1)) < 13
 
     def ask(self, words: Sequence[int], base: int = 0) -> list[str | None]:
         """Returns the text of each word, placed one after the other from ``base`` on; None: rejected."""
@@ -53,8 +60,14 @@ class Oracle:
             if match:
                 index = (int(match.group(1), 16) - base) // 16
                 if index not in bad:
-                    texts[index] = match.group(2)
+                    texts[index] = self._spelling(match.group(2))
         return texts
+
+    def _spelling(self, text: str) -> str | None:
+        """Returns the text as release 13 spells it, or None where an older one cannot tell."""
+        if not self._old:
+            return text
+        return None if "NAN" in text else _COLUMN.sub("", text)
 
     def _run(self, image: bytearray, base: int) -> subprocess.CompletedProcess[str]:
         with tempfile.TemporaryDirectory() as folder:

@@ -5,7 +5,9 @@ Libraries use few of the instructions that can fault: this makes cubins with the
 width, space and atomic, TMA, clusters, tensor memory, textures, conversions, matrix shapes), as food
 for ``check_operands.py``. Snippets that an architecture does not have are left out.
 
-usage: varied_ptx.py OUTPUT_FOLDER [--ptxas PATH] [--arch sm_90a ...]
+usage: varied_ptx.py OUTPUT_FOLDER [--ptxas PATH] [--version 9.0] [--arch sm_90a ...]
+
+sm_70 needs a ptxas of CUDA 12 and the PTX version that it knows (8.4 with CUDA 12.4).
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ ARCHES = [
     "121a",
 ]
 
-HEADER = """.version 9.0
+HEADER = """.version {version}
 .target sm_{arch}
 .address_size 64
 .extern .shared .align 1024 .b8 smem[];
@@ -92,7 +94,7 @@ def entries() -> list[str]:
     return [ENTRY.format(number=number, body=body) for number, body in enumerate(bodies)]
 
 
-def compile_for(arch: str, ptxas: str, folder: Path, chunk: int = 60) -> tuple[int, int]:
+def compile_for(arch: str, ptxas: str, folder: Path, version: str, chunk: int = 60) -> tuple[int, int]:
     """Cubins of all snippets that the architecture has, some in a file; (kept, left out)."""
     kept = dropped = 0
     texts = entries()
@@ -100,7 +102,7 @@ def compile_for(arch: str, ptxas: str, folder: Path, chunk: int = 60) -> tuple[i
         left = texts[part : part + chunk]
         target = folder / f"varied.{part // chunk:02d}.sm_{arch}.cubin"
         while left:
-            source = HEADER.format(arch=arch) + "".join(left)
+            source = HEADER.format(arch=arch, version=version) + "".join(left)
             done = subprocess.run(
                 [ptxas, f"-arch=sm_{arch}", "-o", str(target), "-"],
                 input=source,
@@ -136,11 +138,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--ptxas", default="ptxas")
+    parser.add_argument("--version", default="9.0", help="of PTX")
     parser.add_argument("--arch", nargs="*", default=ARCHES)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     for arch in options.arch:
-        kept, dropped = compile_for(arch.removeprefix("sm_"), options.ptxas, options.folder)
+        kept, dropped = compile_for(arch.removeprefix("sm_"), options.ptxas, options.folder, options.version)
         print(f"sm_{arch.removeprefix('sm_')}: {kept} snippets, {dropped} that it does not have")
 
 

@@ -20,7 +20,7 @@ from crashlab.report.options import AnalyzeOptions
 from crashlab.rundir.output import merged_blocks
 from crashlab.rundir.reader import open_run
 from tests.support.fakeprogram import dump_bytes
-from tests.support.runs import fake, finish, processes_with, read_events, run, start
+from tests.support.runs import fake, finish, read_events, run, start, wait_for_output, wait_gone
 
 FAST = AnalyzeOptions(fast=True)
 
@@ -37,7 +37,7 @@ def _forget_overflow(name: str) -> None:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def wait_for(folder: Path, kind: str, seconds: float = 20, **fields: object) -> dict[str, object]:
+def wait_for(folder: Path, kind: str, seconds: float = 60, **fields: object) -> dict[str, object]:
     """The first event of a kind, as soon as it is written."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -194,8 +194,7 @@ class TestHangs:
 
     def test_sigusr1_takes_evidence_now(self, folder: Path) -> None:
         process = start(folder, [], fake("hang"))
-        wait_for(folder, "process")
-        time.sleep(0.8)
+        wait_for_output(folder, b"READY")
         process.send_signal(signal.SIGUSR1)
         ran = finish(process, folder)
         assert ran.code == 12
@@ -225,7 +224,7 @@ class TestEndings:
         process.send_signal(signal.SIGTERM)
         wait_for(folder, "signal")
         process.send_signal(signal.SIGTERM)
-        ran = finish(process, folder, 15)
+        ran = finish(process, folder, 50)
         assert "cut short" in ran.err
         assert ran.report["verdict"]["kind"] == "gpu-fault"
 
@@ -237,22 +236,20 @@ class TestEndings:
 
     def test_ctrl_c_twice_leaves_at_once_even_if_the_program_ignores_it(self, folder: Path) -> None:
         process = start(folder, ["--grace", "60"], fake("ignore:SIGINT", "say:deaf", "sleep:60"))
-        wait_for(folder, "process")
-        time.sleep(0.5)
+        wait_for_output(folder, b"deaf")
         process.send_signal(signal.SIGINT)
         wait_for(folder, "asked-to-end")
         before = time.monotonic()
         process.send_signal(signal.SIGINT)
         assert finish(process, folder).code == 130
-        assert time.monotonic() - before < 5
+        assert time.monotonic() - before < 40, "the grace of 60 s is not waited for"
         assert open_run(folder).ended
 
     def test_a_program_that_ignores_sigterm_is_killed_after_the_grace(self, folder: Path) -> None:
         process = start(folder, ["--grace", "1"], fake("ignore:SIGTERM", "say:deaf", "sleep:60"))
-        wait_for(folder, "process")
-        time.sleep(0.5)
+        wait_for_output(folder, b"deaf")
         process.send_signal(signal.SIGTERM)
-        ran = finish(process, folder, 20)
+        ran = finish(process, folder, 50)
         assert ran.code == 128 + signal.SIGKILL
         assert ran.of("killed")
 
@@ -260,7 +257,7 @@ class TestEndings:
         mark = f"sleep:{random.randint(3000, 9000)}.5"
         ran = run(folder, f"daemon:{mark}", "sleep:1", "exit:0", options=["--linger", "1"])
         assert ran.code == 0
-        assert processes_with(mark) == []
+        wait_gone(mark)
         assert ran.of("ended")[0]["ended_by"] == "outlived"
 
     def test_daemons_may_live_as_long_as_they_like_if_the_user_says_so(self, folder: Path) -> None:
@@ -269,10 +266,11 @@ class TestEndings:
 
     def test_other_signals_are_forwarded(self, folder: Path) -> None:
         process = start(
-            folder, [], ["sh", "-c", "trap 'echo got usr2; exit 5' USR2; while :; do sleep 0.1; done"]
+            folder,
+            [],
+            ["sh", "-c", "trap 'echo got usr2; exit 5' USR2; echo ready; while :; do sleep 0.1; done"],
         )
-        wait_for(folder, "process")
-        time.sleep(0.3)
+        wait_for_output(folder, b"ready")
         process.send_signal(signal.SIGUSR2)
         ran = finish(process, folder)
         assert ran.code == 5
@@ -285,7 +283,7 @@ class TestEndings:
     def test_no_orphan_zombie_or_helper_is_left(self, folder: Path) -> None:
         ran = run(folder, "short-children:500", "sleep:1", "exit:0")
         assert ran.code == 0
-        assert processes_with(str(folder)) == []
+        wait_gone(str(folder))
 
 
 class TestRestart:
@@ -346,12 +344,7 @@ class TestOutput:
 
     def test_a_reader_that_stops_reading_does_not_stop_the_program(self, folder: Path) -> None:
         process = start(folder, [], fake("print:30", "exit:0"))
-        ran_until = time.monotonic() + 40
-        while time.monotonic() < ran_until and not any(
-            event["event"] == "command-ended"
-            for event in (read_events(folder) if (folder / "events.jsonl").exists() else [])
-        ):
-            time.sleep(0.1)
+        wait_for(folder, "command-ended")
         recorded = (folder / "output" / "001.stdout.log").stat().st_size
         assert recorded >= 30_000_000
         finish(process, folder)
@@ -382,7 +375,7 @@ class TestBrokenPlaces:
         assert analyze_rundir(folder, FAST).verdict.kind == "gpu-fault"
 
     def test_a_dump_that_grows_for_ever_is_ended_at_the_cap(self, folder: Path) -> None:
-        ran = run(folder, "grow:60", options=["--max-dumps-bytes", "8M", "--grace", "1"], seconds=40)
+        ran = run(folder, "grow:300", options=["--max-dumps-bytes", "8M", "--grace", "1"], seconds=120)
         assert any("the limit is" in problem for problem in open_run(folder).problems)
         assert ran.code != 0
 
@@ -439,10 +432,7 @@ def test_killed_at_any_moment_what_was_seen_is_readable(tmp_path: Path) -> None:
     readable = complete = 0
     for number in range(50):
         folder = _killed_at(tmp_path / f"run{number}", chance.uniform(0.0, 1.4))
-        deadline = time.monotonic() + 20
-        while processes_with(str(folder)) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert processes_with(str(folder)) == [], "the pump outlives its program"
+        wait_gone(str(folder))  # the pump goes when its program has gone
         if not (folder / "events.jsonl").exists():
             continue
         readable += 1
@@ -464,9 +454,7 @@ def test_killed_while_the_dump_is_written_the_program_finishes_its_dump(tmp_path
     wait_for(folder, "dump", state="growing")
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    deadline = time.monotonic() + 20
-    while processes_with(str(folder)) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_gone(str(folder))
     (dump,) = (folder / "cores").iterdir()
     assert dump.read_bytes() == dump_bytes("oob_load")
     assert b"All done" in (folder / "output" / "001.stderr.log").read_bytes()

@@ -13,6 +13,8 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +35,14 @@ pytestmark = [
 START_SECONDS = 900.0
 SMALL = ("--clients", "4", "--input-tokens", "32:256", "--output-tokens", "8:64")
 
+ENVIRONMENT = {
+    **os.environ,
+    "VLLM_CPU_KVCACHE_SPACE": "2",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_ALLOW_LONG_MAX_MODEL_LEN": "1",
+    "HF_HUB_OFFLINE": "1",
+}
+
 
 def free_port() -> int:
     with socket.socket() as free:
@@ -41,19 +51,16 @@ def free_port() -> int:
 
 
 @contextmanager
-def soaking(out: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """A soak around the real server."""
+def soaking(
+    out: Path, *options: str, server: tuple[str, ...] = (), **variables: str
+) -> Iterator[subprocess.Popen[str]]:
+    """A soak around the real server; ``server`` are further arguments of it."""
     argv = [
         sys.executable, "-m", "crashlab", "soak", *SMALL, *options, "--out", str(out), "--",
         str(VLLM), "serve", str(MODEL), "--served-model-name", "tiny", "--max-model-len", "1024",
-        "--max-num-seqs", "32", "--port", str(free_port()),
+        "--max-num-seqs", "32", "--port", str(free_port()), *server,
     ]  # fmt: skip
-    environment = {
-        **os.environ,
-        "VLLM_CPU_KVCACHE_SPACE": "1",
-        "VLLM_NO_USAGE_STATS": "1",
-        "HF_HUB_OFFLINE": "1",
-    }
+    environment = {**ENVIRONMENT, **variables}
     process = subprocess.Popen(argv, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     try:
         yield process
@@ -126,3 +133,90 @@ def test_a_killed_engine_is_a_host_death_whatever_the_api_server_exits_with(tmp_
         text, _ = soak.communicate(timeout=300)
     assert soak.returncode == 16, text
     assert "died under load" in text
+
+
+def test_activations_that_turn_into_nan_are_garbage_though_nothing_is_logged(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    path = os.pathsep.join([str(ROOT / "scripts" / "gpu" / "nan_plugin"), os.environ.get("PYTHONPATH", "")])
+    variables = {"PYTHONPATH": path, "VLLM_PLUGINS": "crashlab_nan", "CRASHLAB_NAN_AFTER": "2000"}
+    with soaking(out, "--for", "10m", server=("--enforce-eager",), **variables) as soak:
+        text, _ = soak.communicate(timeout=START_SECONDS + 600)
+    assert soak.returncode == 13, text
+    report = json.loads((out / "report.json").read_text())
+    assert report["verdict"]["kind"] == "garbage"
+    assert report["run"]["exposure"]["engine_steps"] > 500, "it was healthy first"
+
+
+CONTEXT = 131_072
+AIM_SECONDS, STALL_SECONDS = 100.0, 120.0
+"""A prefill of more than a minute is wanted. On a loaded machine it may take longer than the stall limit."""
+
+
+def prefill_seconds(url: str, tokens: int) -> float:
+    """How long the server takes for one prompt of so many tokens."""
+    body = {"model": "tiny", "prompt": [5 + i % 900 for i in range(tokens)], "max_tokens": 1}
+    request = urllib.request.Request(
+        f"{url}/v1/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
+    )
+    began = time.monotonic()
+    with urllib.request.urlopen(request, timeout=600) as answer:
+        answer.read()
+    return time.monotonic() - began
+
+
+@pytest.fixture
+def unchunked_server(tmp_path: Path) -> Iterator[str]:
+    """A server that prefills a prompt of any length in one step, and answers nothing meanwhile."""
+    port = free_port()
+    argv = [
+        str(VLLM), "serve", str(MODEL), "--served-model-name", "tiny", "--max-model-len", str(CONTEXT),
+        "--max-num-seqs", "4", "--max-num-batched-tokens", str(CONTEXT), "--no-enable-chunked-prefill",
+        "--enforce-eager", "--port", str(port),
+    ]  # fmt: skip
+    with (tmp_path / "server.log").open("wb") as log:
+        process = subprocess.Popen(argv, env=ENVIRONMENT, stdout=log, stderr=log)
+    url, deadline = f"http://127.0.0.1:{port}", time.monotonic() + START_SECONDS
+    try:
+        while True:
+            try:
+                prefill_seconds(url, 8)
+                break
+            except (urllib.error.URLError, OSError):
+                assert process.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(1.0)
+        yield url
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(120)
+
+
+def test_a_single_prefill_of_more_than_a_minute_is_prefilling_and_no_stall(
+    tmp_path: Path, unchunked_server: str
+) -> None:
+    out, size = tmp_path / "run", 24_000
+    prefill_seconds(unchunked_server, size)  # the first one of a size also compiles
+    quadratic = (AIM_SECONDS / prefill_seconds(unchunked_server, size)) ** 0.5
+    tokens = min(int(size * quadratic), 110_000)
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "crashlab", "soak", "--url", unchunked_server, "--clients", "1", "--shape", "fresh",
+            "--input-tokens", str(tokens), "--output-tokens", "2", "--canary-every", "0", "--requests", "1",
+            "--stall-after", f"{STALL_SECONDS:g}s", "--on-stall", "note", "--out", str(out),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in (out / "requests.jsonl").read_text().splitlines()]
+    sent, first = rows[-1]["sent"], rows[-1]["first"]
+    if first < 60.0:
+        pytest.skip(f"this machine prefills {tokens} tokens in {first:.0f} s")
+    states = {event["to"]: event["m"] - sent for event in events(out) if event["event"] == "soak-state"}
+    assert states["PREFILLING"] < 30.0
+    assert states.get("STALLED", STALL_SECONDS) >= STALL_SECONDS - 2.0, "only the limit makes it a stall"
+    samples = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert all(sample["health"] == 200 for sample in samples)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import lzma
 import re
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,14 @@ GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
 
 def check(name: str, actual: str, *, update: bool) -> None:
-    """Fail with a diff when ``actual`` is not what ``tests/golden/NAME`` holds."""
+    """Fail with a diff when ``actual`` is not what ``tests/golden/NAME`` holds; ``NAME.xz`` is compressed."""
     target = GOLDEN / name
     if update:
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(actual)
+        if not target.exists() or _read(target) != actual:
+            target.write_bytes(_packed(actual) if target.suffix == ".xz" else actual.encode())
         return
-    expected = target.read_text() if target.exists() else ""
+    expected = _read(target) if target.exists() else ""
     if actual != expected:
         diff = "\n".join(
             difflib.unified_diff(
@@ -28,6 +30,15 @@ def check(name: str, actual: str, *, update: bool) -> None:
         raise AssertionError(
             f"output differs from its golden file (pytest --update-golden records it):\n{diff[:8000]}"
         )
+
+
+def _read(target: Path) -> str:
+    raw = target.read_bytes()
+    return (lzma.decompress(raw) if target.suffix == ".xz" else raw).decode()
+
+
+def _packed(text: str) -> bytes:
+    return lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
 
 
 def stable_json(text: str) -> str:

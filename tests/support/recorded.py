@@ -13,7 +13,7 @@ from crashlab.report.options import AnalyzeOptions
 from tests.support import corpus
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def report(*names: str) -> facts.Report:
     """The report of one or several dumps as one crash, read without cuda-gdb."""
     return stable(build.analyze([corpus.path(name) for name in names], AnalyzeOptions(debugger="never")))

@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,6 +88,29 @@ def run(
 ) -> Ran:
     """The same, to the end."""
     return finish(start(folder, options or [], fake(*steps), **variables), folder, seconds)
+
+
+def wait_until(what: Callable[[], object], seconds: float = 60.0) -> None:
+    """Until ``what()`` is true: on a loaded machine nothing has happened merely because time has passed."""
+    deadline = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds:g} s")
+        time.sleep(0.02)
+
+
+def wait_gone(mark: str, seconds: float = 30.0) -> None:
+    """Until no process with ``mark`` in its command line is left."""
+    try:
+        wait_until(lambda: not processes_with(mark), seconds)
+    except AssertionError:
+        raise AssertionError(f"still there: {processes_with(mark)}") from None
+
+
+def wait_for_output(folder: Path, words: bytes, stream: str = "stdout") -> None:
+    """Until the program has printed ``words``."""
+    log = folder / "output" / f"001.{stream}.log"
+    wait_until(lambda: log.exists() and words in log.read_bytes())
 
 
 def processes_with(mark: str) -> list[int]:

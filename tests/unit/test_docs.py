@@ -18,8 +18,11 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
     [
         "gen_cli_docs.py",
         "gen_library_rules.py",
+        "gen_quality_schema.py",
         "gen_report_schema.py",
         "gen_signature_docs.py",
+        "gen_sweep_docs.py",
+        "gen_sweep_schema.py",
         "gen_verified_docs.py",
     ],
 )
@@ -34,3 +37,16 @@ def test_links_point_at_files_that_exist(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
         if not target.startswith(("http:", "https:", "mailto:")):
             assert (page.parent / target).exists(), target
+
+
+def test_the_diffs_of_the_contributing_page_stand_in_the_files_that_they_name() -> None:
+    lines: list[str] = []
+    checked = 0
+    for block in re.findall(r"```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL):
+        for line in block.splitlines():
+            if line.startswith("+++ "):
+                lines = (ROOT / line[4:]).read_text().splitlines()
+            elif not line.startswith("---"):
+                assert line[1:] in lines, line
+                checked += 1
+    assert checked > 10

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2] / "crashlab"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("facts", "errors", "inputfile", "stats"),
+    ("facts", "errors", "inputfile", "inflate", "stats"),
     ("gpucore", "cubin", "sass", "debugger", "logs"),
     ("postmortem", "signatures"),
     ("capture", "soak", "rundir", "demo"),
@@ -21,11 +21,11 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 SIDEWAYS = {
     # a room of the readers' layer may use one that stands left of it in this list
-    "cubin": {"facts", "errors", "inputfile"},
-    "gpucore": {"facts", "errors", "inputfile"},
-    "sass": {"facts", "errors", "inputfile"},
-    "debugger": {"facts", "errors", "inputfile", "cubin", "gpucore", "sass"},
-    "logs": {"facts", "errors", "inputfile", "cubin", "gpucore"},
+    "cubin": {"facts", "errors", "inputfile", "inflate"},
+    "gpucore": {"facts", "errors", "inputfile", "inflate"},
+    "sass": {"facts", "errors", "inputfile", "inflate"},
+    "debugger": {"facts", "errors", "inputfile", "inflate", "cubin", "gpucore", "sass"},
+    "logs": {"facts", "errors", "inputfile", "inflate", "cubin", "gpucore"},
 }
 """What rooms of the second layer may import; reasoning, report and the rest may use all to their left."""
 

@@ -30,7 +30,7 @@ def nvdisasm(place: Place) -> Check:
     """Is there an nvdisasm?"""
     why = "it spells the faulting instruction and its surroundings"
     try:
-        tool = find_nvdisasm()
+        tool = find_nvdisasm(None, f"sm_{place.sm[0]}{place.sm[1]}" if place.sm is not None else None)
     except CrashlabError as error:
         return Check("nvdisasm", WARN, str(error), why, error.hint)
     if tool is None:

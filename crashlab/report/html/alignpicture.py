@@ -5,6 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from crashlab import facts
+from crashlab.postmortem.words import article, counted
 from crashlab.report.html import svg
 
 _ROWS = 8
@@ -32,7 +33,7 @@ def align_picture(address: facts.Address) -> Markup | None:
                     svg.percent(slot / _SLOTS), y, svg.percent(1 / _SLOTS), 20, "mem slot", "aligned slot"
                 )
             )
-        tip = f"{len(lanes)} lanes, {rest} bytes past a multiple of {width}; first: {first.address}"
+        tip = f"{_lanes(len(lanes))}, {counted(rest, 'byte')} past a multiple of {width}; first: {first.address}"
         share = rest / width / _SLOTS + 1 / _SLOTS
         out.append(svg.rect(svg.percent(share), y + 4, svg.percent(1 / _SLOTS), 12, "bad", tip))
         base = (first.address or 0) - rest
@@ -40,11 +41,11 @@ def align_picture(address: facts.Address) -> Markup | None:
         out.append(svg.text("100%", y + 34, f"+{rest} bytes, {_lanes(len(lanes))}", "t mono", "end"))
         y += 46
     label = (
-        f"Picture of a {width}-byte access that begins "
+        f"Picture of {article(width)} {width}-byte access that begins "
         f"{', '.join(str(r) for r in sorted(firsts)[:_ROWS])} bytes past a multiple of {width}"
     )
     return svg.picture(y, label, *out)
 
 
 def _lanes(count: int) -> str:
-    return f"{count} lane{'s' if count != 1 else ''}"
+    return counted(count, "lane")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from crashlab import facts
+from crashlab.postmortem.words import counted
 from crashlab.report.html import svg
 
 _COLUMNS = 12
@@ -43,7 +44,9 @@ def _cell(gpu: facts.Gpu, sm: int, state: facts.SmState | None, x: float, y: flo
     if state is not None:
         css = f"sm k{state.kernels[0] % KERNEL_COLOURS}" if state.kernels else "sm busy"
         names = ", ".join(gpu.kernels[k] for k in state.kernels[:3] if k < len(gpu.kernels))
-        tip = f"SM {sm}: {state.blocks} blocks, {state.warps} warps" + (f" of {names}" if names else "")
+        tip = f"SM {sm}: {counted(state.blocks, 'block')}, {counted(state.warps, 'warp')}" + (
+            f" of {names}" if names else ""
+        )
         if state.exception:
             css += " fault"
             tip += f"; {state.exception}"

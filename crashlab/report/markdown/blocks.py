@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from crashlab import facts
 from crashlab.postmortem.wording import file_line, short_name
+from crashlab.postmortem.words import counted
 from crashlab.report.markdown.escape import bullets, code, fenced, prose
 from crashlab.report.verdictrows import verdict_rows
 
@@ -111,7 +112,8 @@ def _group(group: facts.HangGroup) -> str:
     line = file_line(group.source)
     name = short_name(group.function or group.kernel, _NAME) or "unknown code"
     return (
-        f"{group.warps} warps of {group.blocks} blocks at {group.pc} {group.instruction or ''} in {name}"
+        f"{counted(group.warps, 'warp')} of {counted(group.blocks, 'block')} at {group.pc} "
+        f"{group.instruction or ''} in {name}"
         f"{f' ({line})' if line else ''}: {group.state or 'state unknown'}{f', {group.detail}' if group.detail else ''}"
     )
 

@@ -63,7 +63,7 @@ def decode(word: int | bytes, pc: int, arch: str) -> DecodedInstruction:
     are relative to. On an architecture newer than the tables every instruction is unknown.
 
     Raises:
-        CrashlabError: ``arch`` is none, or older than sm_75; ``word`` is no 128-bit word.
+        CrashlabError: ``arch`` is none, or older than sm_70; ``word`` is no 128-bit word.
     """
     if isinstance(word, bytes):
         if len(word) != _WORD_BITS // 8:
@@ -86,7 +86,7 @@ def decode_range(code: bytes, base: int, arch: str) -> tuple[tuple[int, str | No
     A rest of fewer than 16 bytes is left out.
 
     Raises:
-        CrashlabError: ``arch`` is none, or older than sm_75.
+        CrashlabError: ``arch`` is none, or older than sm_70.
     """
     chosen = _decoder_of(arch)
     if chosen is None:

@@ -83,10 +83,10 @@ def family_of(arch: str) -> str | None:
     family = f"sm_{number}"
     if family in FAMILIES:
         return family
-    if number < 75:
+    if number < 70:
         raise CrashlabError(
             f"{family} is older than the decoder's tables",
-            hint="use an nvdisasm of that time: the tables begin with sm_75",
+            hint="use an nvdisasm of that time: the tables begin with sm_70",
         )
     return None
 

@@ -9,17 +9,23 @@ from __future__ import annotations
 
 import os
 
-# family -> (parent, SM number of the samples, nvdisasm's name, number of the uniform register URZ)
+# family -> (parent, SM number of the samples, nvdisasm's name, number of the uniform register URZ).
+# SM70 and SM72 are known to nvdisasm up to release 12.9.
 FAMILIES: dict[str, tuple[str | None, int, str, int]] = {
     "sm_90": (None, 90, "SM90a", 63),
     "sm_80": ("sm_90", 80, "SM80", 63),
     "sm_75": ("sm_80", 75, "SM75", 63),
+    "sm_70": ("sm_75", 70, "SM70", 63),
+    "sm_72": ("sm_70", 72, "SM72", 63),
     "sm_86": ("sm_80", 86, "SM86", 63),
     "sm_87": ("sm_86", 87, "SM87", 63),
+    "sm_88": ("sm_87", 88, "SM88", 63),
     "sm_89": ("sm_86", 89, "SM89", 63),
     "sm_100": ("sm_90", 100, "SM100a", 255),
     "sm_103": ("sm_100", 103, "SM103a", 255),
+    "sm_107": ("sm_100", 107, "SM107a", 255),
     "sm_110": ("sm_100", 110, "SM110a", 255),
+    "sm_101": ("sm_110", 101, "SM101a", 255),
     "sm_120": ("sm_100", 120, "SM120a", 255),
     "sm_121": ("sm_120", 121, "SM121a", 255),
 }

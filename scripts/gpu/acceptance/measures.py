@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import statistics
 import subprocess
@@ -16,6 +14,8 @@ import psutil
 
 from crashlab.capture.plan import plan_environment
 
+from . import paired
+from .turns import Turns
 from .wrap import crashlab, environment, wrap
 
 LINES = 2_500_000
@@ -30,74 +30,69 @@ _PRINTER = (
 )
 
 
-def launch_overhead(program: Path, work: Path, pairs: int, deadline: float) -> dict[str, Any]:
-    """Medians of `overhead` bare, with the core-dump environment alone, and wrapped, in turns.
+ARMS = ("bare", "environment", "wrapped")
+MEASURED = ("eager_us", "graph_us")
 
-    `ratio`: wrapped to bare, what a user pays; `wrapper`: wrapped to the environment alone. What lies
-    between is the driver's own price of enabled dumps.
+
+def launch_overhead(
+    program: list[str], work: Path, rounds: int, deadline: float, cycles: int = 5
+) -> dict[str, Any]:
+    """Blocks of `program` bare, with the core-dump environment alone, and wrapped, in turns.
+
+    `wrapper`: wrapped to the environment alone; `driver`: the environment to bare, the driver's own price of
+    enabled dumps; `cost`: wrapped to bare, what a user pays. Medians of all blocks stand beside them.
     """
-    arms = ("bare", "environment", "wrapped")
-    times: dict[str, dict[str, list[float]]] = {key: {"eager_us": [], "graph_us": []} for key in arms}
+    kept: list[dict[str, dict[str, list[float]]]] = []
     (work / "env" / "cores").mkdir(parents=True, exist_ok=True)
     (work / "env" / "pipes").mkdir(exist_ok=True)
-    dumps = plan_environment({}, str(work / "env")).apply(os.environ)
-    argv = [str(program), "64", "2000"]
-    for number in range(pairs):
-        for key in arms if number % 2 == 0 else arms[::-1]:
-            if time.monotonic() > deadline - 40:  # the other two measurements need that long
-                break
-            if key == "wrapped":
-                value = _wrapped(argv, work / f"overhead-{number}")
-            else:
-                value = _plain(argv, dumps if key == "environment" else None)
-            for name, numbers in times[key].items():
-                if value is not None:
-                    numbers.append(value[name]["median"])
-    out: dict[str, Any] = {"pairs": pairs, "samples": times}
-    for name in ("eager_us", "graph_us"):
-        if not all(times[key][name] for key in arms):
+    for number in range(rounds):
+        if time.monotonic() > deadline:
+            break
+        kept.append(_round(program, work, number, cycles))
+    out: dict[str, Any] = {"rounds": len(kept), "samples": kept}
+    for name in MEASURED:
+        if not any(one[name]["wrapped"] for one in kept):
             continue
-        medians = {key: statistics.median(times[key][name]) for key in arms}
         out[name] = {
-            **medians,
-            "ratio": round(medians["wrapped"] / medians["bare"], 5),
-            "wrapper": round(medians["wrapped"] / medians["environment"], 5),
-            "uncertain": round(_uncertain(times["environment"][name], times["wrapped"][name]), 5),
+            key: round(statistics.median(t for one in kept for t in one[name][key]), 3) for key in ARMS
         }
+        for label, base, other in (
+            ("wrapper", "environment", "wrapped"),
+            ("driver", "bare", "environment"),
+            ("cost", "bare", "wrapped"),
+        ):
+            found = paired.ratio([(one[name][base], one[name][other]) for one in kept])
+            if found is not None:
+                out[name][label] = {k: round(v, 5) for k, v in found._asdict().items()}
     return out
 
 
-def _uncertain(one: list[float], other: list[float]) -> float:
-    """The relative standard error of a ratio of two medians (1.25 times that of means)."""
-    if min(len(one), len(other)) < 2:
-        return 1.0
-    shares = [
-        statistics.stdev(some) / statistics.median(some) / math.sqrt(len(some)) for some in (one, other)
-    ]
-    return 1.25 * math.hypot(*shares)
-
-
-def _plain(argv: list[str], env: dict[str, str] | None) -> dict[str, Any] | None:
-    done = subprocess.run(
-        argv, stdin=subprocess.DEVNULL, capture_output=True, env=env, timeout=60, check=False
-    )
-    return _last_json(done.stdout)
-
-
-def _wrapped(argv: list[str], folder: Path) -> dict[str, Any] | None:
-    wrap(folder, ["-q"], argv, 60)
+def _round(program: list[str], work: Path, number: int, cycles: int) -> dict[str, dict[str, list[float]]]:
+    """A fresh process for each arm; in each cycle they go there and back: A B C, C B A."""
+    times: dict[str, dict[str, list[float]]] = {name: {key: [] for key in ARMS} for name in MEASURED}
+    dumps = plan_environment({}, str(work / "env")).apply(os.environ)
+    wrapped = crashlab("run", "-q", "--out", str(work / f"overhead-{number}"), "--", *program)
+    first = number % len(ARMS)
+    runners = {
+        "bare": Turns(program),
+        "environment": Turns(program, dumps),
+        "wrapped": Turns(wrapped, environment()),
+    }
+    order = [*ARMS[first:], *ARMS[:first]]
     try:
-        return _last_json((folder / "output" / "001.stdout.log").read_bytes())
-    except OSError:
-        return None
-
-
-def _last_json(text: bytes) -> dict[str, Any] | None:
-    for line in reversed(text.splitlines()):
-        if line.startswith(b"{"):
-            value: dict[str, Any] = json.loads(line)
-            return value
-    return None
+        if any(runners[key].block() is None for key in order):  # start-up: not counted
+            return times
+        for half in range(2 * cycles):
+            told = {key: runners[key].block() for key in (order if half % 2 == 0 else order[::-1])}
+            for name in MEASURED:
+                values = {key: (one or {}).get(name, {}).get("median") for key, one in told.items()}
+                if all(isinstance(value, float | int) and value > 0 for value in values.values()):
+                    for key, value in values.items():
+                        times[name][key].append(float(value))
+    finally:
+        for one in runners.values():
+            one.end()
+    return times
 
 
 def flood(work: Path, pairs: int, deadline: float) -> dict[str, Any]:

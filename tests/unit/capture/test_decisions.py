@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crashlab.capture.attempts import run_attempts
@@ -70,6 +70,7 @@ class TestPatience:
         assert not patience.busy(sight(size=101), 0.1)
         assert "the limit is 100" in (patience.gave_up or "")
 
+    @settings(deadline=None)
     @given(
         st.lists(
             st.tuples(st.booleans(), st.integers(0, 3), st.integers(0, 50), st.floats(0.1, 60)), max_size=60

@@ -175,10 +175,10 @@ class TestTools:
         assert tools.nvdisasm(place()).status == OK
         monkeypatch.setattr(tools, "version", lambda tool: "11.4.1")
         assert "does not know sm_90" in tools.nvdisasm(place()).found
-        monkeypatch.setattr(tools, "find_nvdisasm", lambda: None)
+        monkeypatch.setattr(tools, "find_nvdisasm", lambda *_: None)
         assert tools.nvdisasm(place()).status == WARN
 
-        def broken() -> None:
+        def broken(*_: object) -> None:
             raise tools.CrashlabError("broken", hint="mend it")
 
         monkeypatch.setattr(tools, "find_nvdisasm", broken)

@@ -7,7 +7,7 @@ import socket
 import threading
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crashlab.capture.dumps import GROWING, SETTLED, DumpWatch, name_pattern
@@ -86,6 +86,7 @@ class TestWatch:
         assert [(one.bytes, one.state) for one in watch.settled] == [(3, SETTLED)]
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40), st.integers(1, 99999))
 def test_any_name_pattern_is_a_valid_expression(text: str, pid: int) -> None:
     name = text.replace("/", "").replace("%", "")

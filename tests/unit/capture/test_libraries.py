@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crashlab.capture import samples as sampling
@@ -95,6 +95,7 @@ def test_our_own_map_lists_the_c_library() -> None:
     assert mapped_files(4_000_001) == []
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=60)))
 def test_any_paths_are_identified_without_an_error(paths: list[str]) -> None:
     duplicates(identify(["/" + path.replace("\0", "") for path in paths]))

@@ -6,7 +6,7 @@ import lzma
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crashlab.capture.live import CUDA_ERROR, DRIVER, ENGINE, LiveReader
@@ -29,6 +29,7 @@ def test_a_driver_log_is_dumping_until_all_done_and_names_the_exception() -> Non
     assert live.driver.dumps[0].exceptions[0].code == 14
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 4000), min_size=1, max_size=30))
 def test_how_the_bytes_are_cut_does_not_matter(sizes: list[int]) -> None:
     text = recording("driver/oob_load.txt")
@@ -93,6 +94,7 @@ def test_findings_are_told_once_and_bounded() -> None:
     assert len(live.findings) <= 200
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=2000), st.sampled_from(["stdout", "stderr"]))
 def test_any_bytes_are_read_without_an_error(data: bytes, stream: str) -> None:
     live = LiveReader()

@@ -17,6 +17,7 @@ import pytest
 from crashlab.capture import hoststacks, machine, nvml
 from crashlab.capture.kmsg import KernelFollower
 from crashlab.debugger.process import Limits, Outcome
+from tests.support.runs import wait_until
 
 XID = (
     "4,1,28199846,-;NVRM: Xid (PCI:0000:00:06): 31, pid=560, name=g, channel 0x0000000a, intr 00000000. "
@@ -144,9 +145,9 @@ class TestNvml:
         sampler = nvml.Sampler(lambda kind, values: heard.put((kind, values)), 0.1, FakeNvml())
         sampler.start()
         kinds = set()
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 30
         while kinds != {"gpu", "sample", "xid"} and time.monotonic() < deadline:
-            kinds.add(heard.get(timeout=5)[0])
+            kinds.add(heard.get(timeout=30)[0])
         sampler.stop()
         assert kinds == {"gpu", "sample", "xid"}
 
@@ -158,9 +159,8 @@ class TestNvml:
         heard: list[str] = []
         sampler = nvml.Sampler(lambda kind, values: heard.append(kind), 0.05, NoEvents())
         sampler.start()
-        time.sleep(0.4)
+        wait_until(lambda: heard.count("sample") > 1)
         sampler.stop()
-        assert heard.count("sample") > 1
 
     def test_without_the_package_there_is_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "pynvml", None)
@@ -191,7 +191,7 @@ class TestHostStacks:
     @pytest.fixture
     def python(self) -> Any:
         process = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(30)"])
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 30
         while not hoststacks.is_python(process.pid) and time.monotonic() < deadline:
             time.sleep(0.02)
         yield process.pid

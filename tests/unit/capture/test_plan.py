@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crashlab.capture.confounds import DEFEATS, find_confounds
@@ -99,6 +99,7 @@ paths = st.text(
 )
 
 
+@settings(deadline=None)
 @given(paths)
 def test_the_shell_form_survives_any_folder_name(name: str) -> None:
     plan = plan_environment({}, f"/tmp/{name}")

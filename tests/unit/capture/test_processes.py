@@ -25,7 +25,7 @@ class TestTree:
     def test_descendants_are_seen_start_and_go(self) -> None:
         process = subprocess.Popen(["sh", "-c", "sleep 30 & wait"], start_new_session=True)
         watched = ProcessTree(process.pid)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 30
         seen: set[int] = set()
         while (
             len(seen) < 2 and time.monotonic() < deadline
@@ -35,7 +35,7 @@ class TestTree:
         assert process.pid in seen
         assert len(seen) == 2
         process.wait()
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 30
         while watched.known and time.monotonic() < deadline:
             watched.scan(0.0)
         assert not watched.known
@@ -61,7 +61,7 @@ class TestTree:
         process = subprocess.Popen([sys.executable, "-S", "-c", code], start_new_session=True)
         watched = ProcessTree(process.pid)
         process.wait()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 30
         while not watched.reaped and time.monotonic() < deadline:
             watched.scan(time.monotonic())
             time.sleep(0.05)
@@ -71,7 +71,7 @@ class TestTree:
         path = f"{tmp_path}/held"
         process = subprocess.Popen(["sh", "-c", f"exec sleep 30 3> {path}"], start_new_session=True)
         watched = ProcessTree(process.pid)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 30
         while path not in list(watched.open_files()) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert path in list(watched.open_files())
@@ -137,7 +137,7 @@ class TestSignals:
             os.kill(os.getpid(), signal.SIGTERM)
             before = time.monotonic()
             box.wait(5, read)
-            assert time.monotonic() - before < 1
+            assert time.monotonic() - before < 4
             assert box.wants_stop()
             assert box.take() == [signal.SIGUSR1, signal.SIGTERM]
             assert not box.wants_stop()

@@ -127,6 +127,9 @@ def test_a_program_that_switches_its_dumps_off_is_seen_doing_so(tmp_path: Path) 
     run = open_run(unpack("dumps-off", tmp_path))
     (sample,) = [event for event in run.events if event.kind == "libraries"]
     assert sample.fields["variables"] == {"CUDA_ENABLE_COREDUMP_ON_EXCEPTION": "0"}
+    confidence = analyze_rundir(run.path, FAST).verdict.confidence
+    assert confidence is not None
+    assert any("ran with CUDA_ENABLE_COREDUMP_ON_EXCEPTION=0" in reason for reason in confidence.reasons)
 
 
 def test_sigterm_waited_for_the_dump(tmp_path: Path) -> None:

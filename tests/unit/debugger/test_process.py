@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -190,3 +192,43 @@ def test_processes_that_only_mention_the_folder_are_left_alone(tmp_path: Path) -
     finally:
         bystander.kill()
         bystander.wait()
+
+
+@pytest.mark.timeout(60)
+def test_a_program_dies_with_a_caller_that_is_killed(tmp_path: Path) -> None:
+    note = f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))"
+    inner = f"import os, time; {note}; time.sleep(600)"
+    outer = (
+        "import sys; from crashlab.debugger.process import Limits, run; "
+        f"run([sys.executable, '-c', {inner!r}], {{}}, {str(tmp_path)!r}, Limits(600))"
+    )
+    root = str(Path(__file__).resolve().parents[3])
+    caller = subprocess.Popen([sys.executable, "-c", outer], env={**os.environ, "PYTHONPATH": root})
+    assert _eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "")
+    pid = int((tmp_path / "pid").read_text())
+    caller.kill()
+    caller.wait()
+    assert _eventually(lambda: not _runs(pid))
+
+
+def test_without_a_shell_there_is_no_guard_and_all_else_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crashlab.debugger.guard._SHELL", "/nonexistent/sh")
+    assert _python(tmp_path, "print('here')", Limits(20)).output == b"here\n"
+
+
+def _eventually(holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if holds():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False

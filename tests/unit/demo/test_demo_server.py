@@ -85,7 +85,7 @@ def demo(folder: Path, *arguments: str, environment: dict[str, str] | None = Non
         )
         one = Demo(process, port, log)
         try:
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 60
             while (
                 time.monotonic() < deadline and process.poll() is None and "Uvicorn running" not in one.said
             ):
@@ -140,7 +140,7 @@ def test_a_client_that_hangs_up_frees_its_place(tmp_path: Path) -> None:
             head = f"POST /v1/completions HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n".encode()
             client.sendall(head + body)
             assert client.recv(100).startswith(b"HTTP/1.1 200")
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         server.generate("y", 2)
         while (counters := parse_metrics(server.call("/metrics")[1].decode())).finished.get("abort") != 1:
             assert time.monotonic() < deadline
@@ -156,7 +156,7 @@ def test_a_fault_leaves_lines_a_dump_a_misleading_traceback_and_exit_code_0(tmp_
         engine = server.engine.pid
         answer = server.generate("x", 400)
         assert answer.error == "stream-error"
-        assert server.process.wait(10) == 0
+        assert server.process.wait(30) == 0
     dumps = list(tmp_path.glob(f"*.{engine}.*.nvcudmp"))
     assert [d.read_bytes() for d in dumps] == [recorded.dump(recorded.FAULT)]
     said = server.said
@@ -197,7 +197,7 @@ def test_a_stalled_engine_writes_its_dump_when_asked_through_its_pipe(tmp_path: 
         with pytest.raises(OSError, match="timed out"):
             server.call("/v1/completions", {"prompt": "x", "max_tokens": 100}, timeout=1.0)
         (tmp_path / f"pipe.{engine}").open("wb").write(b"\0" * 100)
-        assert server.process.wait(10) == 0
+        assert server.process.wait(30) == 0
     assert (tmp_path / f"dump.{engine}").read_bytes() == recorded.dump(recorded.STALL)
 
 
@@ -210,7 +210,7 @@ def test_garbage_is_one_token_for_everybody(tmp_path: Path) -> None:
 def test_an_engine_that_is_killed_ends_the_server_with_exit_code_0(tmp_path: Path) -> None:
     with demo(tmp_path, "--scenario", "exit0", "--after", "5") as server:
         assert server.generate("x", 100).error == "stream-error"
-        assert server.process.wait(10) == 0
+        assert server.process.wait(30) == 0
     assert "coredump" not in server.said
 
 

@@ -7,7 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crashlab.facts import EnvFact
-from crashlab.logs.hardware import CrashPlace, epoch, hardware_suspect, relevant_events, sm_pattern
+from crashlab.logs.hardware import (
+    CrashedProcess,
+    CrashPlace,
+    epoch,
+    hardware_suspect,
+    sm_pattern,
+    with_relevance,
+)
 from crashlab.logs.kernel_log import KernelLog, read_kernel_log
 from crashlab.logs.xid_table import KINDS
 from tests.support import golden
@@ -129,27 +136,34 @@ def test_numbers_without_a_row_keep_their_line() -> None:
 NOON = 1796040698.0  # 2026-11-30 12:11:38 UTC
 
 
-def test_events_are_relevant_by_pid_and_within_the_window() -> None:
+def judged_events(log: KernelLog, process: CrashedProcess) -> list[tuple[int | None, bool | None]]:
+    return [(one.event.pid, one.event.relevant) for one in with_relevance(log.xids, process)]
+
+
+def test_a_process_id_confirms_and_does_not_exclude() -> None:
     log = read_kernel_log(recorded("kernel/h200-each-fault.txt"))
-    events = relevant_events(log.xids, pids={594})
-    assert {e.relevant for e in events if e.pid == 594} == {True}
-    assert {e.relevant for e in events if e.pid not in (594, None)} == {False}
-    boot = NOON - 30.0
-    windowed = relevant_events(log.xids, window=(NOON, NOON + 1.0), boot_time=boot)
-    assert [e.relevant for e in windowed if e.pid == 594] == [True]
-    assert [e.relevant for e in windowed if e.pid == 560] == [False]
+    events = judged_events(log, CrashedProcess(pids=(594,)))
+    assert {relevant for pid, relevant in events if pid == 594} == {True}
+    assert {relevant for pid, relevant in events if pid not in (594, None)} == {None}
 
 
-def test_relevance_is_unknown_when_neither_pid_nor_time_can_tell() -> None:
+def test_time_excludes_whatever_the_process_id() -> None:
+    log = read_kernel_log(recorded("kernel/h200-each-fault.txt"))
+    process = CrashedProcess((594, 560), (NOON, NOON + 1.0), boot_time=NOON - 30.0)
+    events = judged_events(log, process)
+    assert [relevant for pid, relevant in events if pid == 594] == [True]
+    assert [relevant for pid, relevant in events if pid == 560] == [False]
+
+
+def test_relevance_is_unknown_when_neither_process_nor_time_can_tell() -> None:
     log = read_kernel_log(MMU)
-    assert [e.relevant for e in relevant_events(log.xids)] == [None]
-    assert [e.relevant for e in relevant_events(log.xids, window=(0.0, 1.0))] == [None]
+    assert [relevant for _, relevant in judged_events(log, CrashedProcess())] == [None]
+    assert [relevant for _, relevant in judged_events(log, CrashedProcess(window=(0.0, 1.0)))] == [None]
 
 
 def test_hardware_events_do_not_need_to_name_the_process() -> None:
     log = read_kernel_log(f"[5.0] {MMU.split(': 31')[0]}: 79, pid=7, name=x, GPU has fallen off the bus.")
-    (event,) = relevant_events(log.xids, pids={1}, window=(1000.0, 1010.0), boot_time=1000.0)
-    assert event.relevant is True
+    assert judged_events(log, CrashedProcess((1,), (1000.0, 1010.0), boot_time=1000.0)) == [(7, True)]
 
 
 @pytest.mark.parametrize(
@@ -168,12 +182,13 @@ def test_hardware_events_do_not_need_to_name_the_process() -> None:
     ],
 )
 def test_stamps_become_seconds_since_1970(stamp: str | None, seconds: float | None) -> None:
-    assert epoch(stamp, boot_time=1000.0, year=2026) == seconds
+    assert epoch(stamp, boot_time=1000.0, year=2026, utc_offset=0.0) == seconds
 
 
 def test_stamps_that_need_more_context_stay_unknown() -> None:
     assert epoch("30.5") is None
-    assert epoch("Nov 30 12:11:38") is None
+    assert epoch("Nov 30 12:11:38", utc_offset=0.0) is None
+    assert epoch("2026-11-30 12:11:38") is None
     assert epoch("2026-11-30 13:11:38", utc_offset=3600.0) == NOON
 
 
@@ -237,10 +252,11 @@ def test_one_kernel_on_many_sms_speaks_for_software() -> None:
     | st.text(max_size=20), max_size=30))  # fmt: skip
 def test_any_mixture_is_read_without_complaint(parts: list[str]) -> None:
     log = read_kernel_log("".join(parts))
-    relevant_events(log.xids, pids={7}, window=(0.0, 9.0), boot_time=1.0, year=2026)
+    with_relevance(log.xids, CrashedProcess((7,), (0.0, 9.0), boot_time=1.0, year=2026))
     hardware_suspect(log.xids)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40))
 def test_any_stamp_is_judged_without_complaint(stamp: str) -> None:
     epoch(stamp, boot_time=1.0, year=2026)

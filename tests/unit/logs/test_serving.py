@@ -311,7 +311,7 @@ def test_key_values_respect_brackets_and_quotes_and_stop_at_the_end() -> None:
     assert found == {"a": "x, y", "b": "C(d=1, e=[2, 3])", "f": "{'g': <H.I: 0>}", "j": "None"}
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=300))
 def test_any_key_value_text_is_taken_apart_within_bounds(text: str) -> None:
     assert len(key_values(text)) <= MAX_KEYS

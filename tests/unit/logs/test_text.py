@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crashlab.errors import UnreadableInput
@@ -97,6 +97,7 @@ def test_files_are_streamed_and_a_missing_one_is_a_readable_error(tmp_path: Path
         list(read_file(str(tmp_path)))
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=400), st.lists(st.integers(1, 40), max_size=30))
 def test_chunking_never_changes_the_lines(data: bytes, cuts: list[int]) -> None:
     splitter, at = LineSplitter(), 0
@@ -109,6 +110,7 @@ def test_chunking_never_changes_the_lines(data: bytes, cuts: list[int]) -> None:
     assert found == list(read_lines(data))
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300))
 def test_any_text_is_accepted_and_control_characters_are_gone(raw: str) -> None:
     for line in read_lines([raw]):

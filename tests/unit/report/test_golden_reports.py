@@ -4,11 +4,42 @@ from __future__ import annotations
 
 import pytest
 
-from crashlab.report import compare, html, junit, markdown, text
+from crashlab.report import build, compare, html, jsonio, junit, markdown, text
+from crashlab.report.options import AnalyzeOptions
 from tests.support import corpus, golden, recorded
 
 ALL = corpus.names(readable=False)
 WHOLE = ("seed_sm120", "torch_triton", "barrier_hang")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_terminal_text(name: str, update_golden: bool) -> None:
+    """The same files that the command's own output is held against."""
+    shown = text.render(recorded.report(name)._replace(commands=()))
+    golden.check(f"analyze/{name}.txt", golden.stable_text(shown), update=update_golden)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_json(name: str, update_golden: bool) -> None:
+    """Compressed, since most of it is lanes; the diff of a failure is readable."""
+    shown = golden.stable_json(jsonio.dumps(recorded.report(name)))
+    golden.check(f"report/json/{name}.json.xz", shown, update=update_golden)
+
+
+@pytest.mark.parametrize("name", corpus.names())
+def test_a_hurried_answer_has_the_same_keys(name: str) -> None:
+    fast = build.analyze([corpus.path(name)], AnalyzeOptions(fast=True))
+    full = recorded.report(name)
+    if fast.verdict.kind == "gpu-fault" and fast.verdict.instruction is None and full.verdict.instruction:
+        assert full.verdict.instruction.decoded_by == "nvdisasm"
+        return
+    assert fast.signature_key == full.signature_key
+    if fast.verdict.instruction and full.verdict.instruction:
+        one, other = (
+            found._replace(window=(), width_bytes=None, decoded_by=None)
+            for found in (fast.verdict.instruction, full.verdict.instruction)
+        )
+        assert one == other
 
 
 @pytest.mark.parametrize("name", corpus.SMALL)

@@ -18,8 +18,9 @@ from crashlab.report.options import AnalyzeOptions
 from crashlab.rundir import journal, layout, redact, retention
 from crashlab.rundir.journal import Journal, Reserve
 from crashlab.rundir.keep import bring_home
+from crashlab.rundir.lines import json_lines
 from crashlab.rundir.output import merged_blocks, missing, pieces
-from crashlab.rundir.reader import json_lines, open_run
+from crashlab.rundir.reader import open_run
 from crashlab.rundir.writer import RunWriter, default_name
 from tests.support.fakeprogram import dump_bytes
 
@@ -39,6 +40,7 @@ class TestNames:
         assert layout.parse_segment("012.stderr.+77.log") == (12, "stderr", 77)
         assert layout.parse_segment("other.log") is None
 
+    @settings(deadline=None)
     @given(st.integers(1, 99999), st.sampled_from(layout.STREAMS), st.integers(0, 10**15))
     def test_names_and_their_reading_agree(self, attempt: int, stream: str, start: int) -> None:
         assert layout.parse_segment(layout.segment_name(attempt, stream, start)) == (attempt, stream, start)
@@ -223,7 +225,7 @@ class TestReader:
         os.unlink(writer.file("run.json"))
         assert open_run(writer.path).info == {}
 
-    @settings(max_examples=60)
+    @settings(max_examples=60, deadline=None)
     @given(st.lists(st.binary(max_size=300), max_size=6), st.binary(max_size=300))
     def test_only_our_errors_leave_whatever_the_files_hold(
         self, tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], info: bytes
@@ -246,7 +248,7 @@ class TestReader:
         ),
     )
 
-    @settings(max_examples=60)
+    @settings(max_examples=60, deadline=None)
     @given(
         st.lists(
             st.tuples(
@@ -296,8 +298,8 @@ class TestOutput:
         assert missing(run, 1) == ("4 bytes of stdout from byte 6 on were not kept.",)
 
     def test_overflow_is_read_where_it_lies_and_comes_home(self, writer: RunWriter, tmp_path: Path) -> None:
-        overflow = tmp_path / "overflow"
-        overflow.mkdir()
+        overflow = tmp_path / f"crashlab-{os.getuid()}-x"
+        overflow.mkdir(mode=0o700)
         self.put(writer, "001.stdout.log", b"abc")
         (overflow / "001.stdout.+3.log").write_bytes(b"def")
         Path(writer.file("run.json")).write_text(
@@ -309,8 +311,8 @@ class TestOutput:
         assert b"".join(p.data for p in pieces(open_run(writer.path), 1)) == b"abcdef"
 
     def test_overflow_that_finds_no_room_stays(self, writer: RunWriter, tmp_path: Path) -> None:
-        overflow = tmp_path / "overflow"
-        overflow.mkdir()
+        overflow = tmp_path / f"crashlab-{os.getuid()}-x"
+        overflow.mkdir(mode=0o700)
         (overflow / "001.stdout.+3.log").write_bytes(b"def")
         assert not bring_home("/proc/nowhere", str(overflow))
         self.put(writer, "001.stdout.+3.log", b"other")
@@ -326,6 +328,7 @@ class TestRetention:
         assert retention.choose(rows, 30) == ("b",)
         assert retention.choose(rows, 0) == ("b", "c")
 
+    @settings(deadline=None)
     @given(st.lists(st.tuples(st.floats(0, 1e6), st.integers(0, 100)), max_size=12), st.integers(0, 500))
     def test_never_both_ends_never_more_than_needed(self, rows: list[tuple[float, int]], cap: int) -> None:
         dumps = [(str(n), when, size) for n, (when, size) in enumerate(rows)]

@@ -289,6 +289,34 @@ class TestFinding:
             assert found.path == expected
             assert found.found_in
 
+    def _tool(self, path: str, release: str | None) -> str:
+        target = self.put(path)
+        answer = f"echo 'Cuda compilation tools, release {release}, V{release}.37'" if release else "exit 1"
+        Path(target).write_text(f"#!/bin/sh\n{answer}\n")
+        return target
+
+    @pytest.mark.parametrize(
+        ("triton", "toolkit", "arch", "chosen"),
+        [
+            ("12.8", "13.0", "sm_90", "toolkit"),
+            ("12.8", "12.8", "sm_90", "triton"),
+            ("12.8", "13.0", "sm_70", "triton"),
+            ("12.8", "12.9", "sm_121a", "toolkit"),
+            ("13.1", "13.0", None, "triton"),
+            (None, "11.8", "sm_90", "toolkit"),
+        ],
+    )
+    def test_of_several_the_newest_that_knows_the_chip_is_taken(
+        self, triton: str | None, toolkit: str, arch: str | None, chosen: str
+    ) -> None:
+        paths = {
+            "triton": self._tool("site/triton/backends/nvidia/bin/nvdisasm", triton),
+            "toolkit": self._tool("bin/nvdisasm", toolkit),
+        }
+        found = find_nvdisasm(None, arch)
+        assert found is not None
+        assert found.path == paths[chosen]
+
     def test_an_override_is_used_or_refused(self) -> None:
         self.put("bin/nvdisasm")
         mine = self.put("mine/nvdisasm")

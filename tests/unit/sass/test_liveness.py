@@ -109,6 +109,10 @@ class TestControlFlow:
         text = "STG.E [R2.64], R5\n@P0 BRA <on>\nMOV R2, R8\non: IADD3 R7, R7, R8, RZ\nNOP\nEXIT"
         assert judge(text, "R2 R3").state == "destroyed"
 
+    def test_a_branch_to_the_next_instruction_excludes_no_way(self) -> None:
+        text = "IADD3 R1, R1, 0x0, RZ\n@!P0 BRA 0x1020\nNOP\nSTG.E [R2.64], R5\n@P0 BRA 0x1000\nEXIT"
+        assert judge(text, "R2 R3", {"P0": 0}).state == "bypass"
+
     def test_a_lane_that_may_have_jumped_past_the_fault_is_a_bypass(self) -> None:
         text = "S2R R0, SR_TID.X\n@P0 BRA <on>\nSTG.E [R2.64], R5\non: IADD3 R7, R7, R8, RZ\nNOP\nEXIT"
         found = judge(text, "R2 R3")

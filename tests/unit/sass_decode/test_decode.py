@@ -84,7 +84,7 @@ def test_an_architecture_newer_than_the_tables_gives_unknown_instructions() -> N
     assert not is_known_arch("sm_129")
 
 
-@pytest.mark.parametrize("arch", ["sm_70", "sm_52", "gfx90a", "", "sm_", "sm_90x"])
+@pytest.mark.parametrize("arch", ["sm_61", "sm_52", "gfx90a", "", "sm_", "sm_90x"])
 def test_an_architecture_that_cannot_be_decoded_is_an_error_with_a_hint(arch: str) -> None:
     with pytest.raises(CrashlabError) as caught:
         decode(LOAD, 0, arch)

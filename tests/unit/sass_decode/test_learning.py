@@ -10,6 +10,7 @@ from crashlab.sass.decode.tables import load_blocks
 
 # isort: split
 # conftest.py puts scripts/sass on the import path
+from checking import check, compare, compiled
 from derive_tables import schedule, write_table
 from learner import learn
 from tokens import diff, tokenize
@@ -127,6 +128,34 @@ def test_a_table_file_holds_what_was_learned(tmp_path: Path) -> None:
     write_table(tmp_path / "sm_90.txt", "sm_90", None, {0x981: blocks}, [])
     write_table(tmp_path / "sm_80.txt", "sm_80", "sm_90", {}, [])
     assert load_blocks(tmp_path, "sm_80") == {0x981: blocks}
+
+
+def test_a_check_tells_wrong_from_unknown_and_shows_an_example() -> None:
+    samples = _load_samples(200)
+    models = compiled({0x981: _learn(load_text, 0x981, samples)})
+    good = check(ToyOracle(load_text), models, {0x981: samples, 0x982: [0x982]}, 20, 1)  # type: ignore[arg-type]
+    assert good.accepted > 200
+    assert not good.wrong
+
+    def renamed(word: int, pc: int) -> str | None:
+        return (load_text(word, pc) or "").replace(".CTA", ".SM") or None
+
+    bad = check(ToyOracle(renamed), models, {0x981: samples}, 20, 1)  # type: ignore[arg-type]
+    assert bad.wrong[0x981]
+    word, ours, theirs = bad.examples[0x981]
+    assert (ours, theirs) == (load_text(word, 0), renamed(word, 0))
+
+
+def test_two_tables_are_the_same_or_what_differs_is_named() -> None:
+    blocks = _learn(load_text, 0x981, _load_samples(200))
+    tables = compiled({0x981: blocks})
+    assert compare(tables, compiled({0x981: blocks}), 30, 1) == []
+    fewer = [[line for line in block if line != "6\t.128"] for block in blocks]
+    assert fewer != blocks
+    (line,) = compare(tables, compiled({0x981: fewer}), 30, 1)
+    assert "only the first knows" in line
+    assert "differ" not in line
+    assert compare(tables, {}, 30, 1) == ["981 LDX: only in the first"]
 
 
 def test_tokens_join_to_the_text_and_numbers_are_told_from_words() -> None:

@@ -9,8 +9,6 @@ from crashlab.report.options import AnalyzeOptions
 from crashlab.sass import disassembler
 from tests.support import corpus
 
-UNKNOWN = {"bulk_reduce_oob"}
-"""UBLKRED stood in none of the code that the tables were learned from: it must be called unknown, not misread."""
 WITH_SASS = [
     n for n, e in corpus.manifest().items() if e["expect"].get("sass") and len(e["expect"]["pcs"]) == 1
 ]
@@ -22,11 +20,6 @@ def test_the_faulting_instruction_is_read_by_our_own_tables(
 ) -> None:
     monkeypatch.setattr(disassembler, "find_nvdisasm", lambda *_: None)
     report = build.analyze([corpus.path(name)], AnalyzeOptions(debugger="never"))
-    if name in UNKNOWN:
-        assert report.verdict.instruction is None
-        assert report.verdict.address is not None
-        assert "do not know this instruction" in (report.verdict.address.why or "")
-        return
     assert report.verdict.instruction is not None
     assert report.verdict.instruction.text == corpus.manifest()[name]["expect"]["sass"]
     assert report.verdict.instruction.decoded_by == "native"

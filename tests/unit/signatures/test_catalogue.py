@@ -118,12 +118,14 @@ def test_an_installed_package_adds_a_folder(
 ) -> None:
     (tmp_path / "a.toml").write_text(ENTRY.format(id="MINE-ONE"))
     target: Any = (lambda: tmp_path) if as_function else str(tmp_path)
+    monkeypatch.setattr(catalogue, "may_exist", lambda group: True)
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [_Point(target)])
     assert "MINE-ONE" in {entry.id for entry in catalogue.load()}
     assert "MINE-ONE" not in {entry.id for entry in catalogue.load(plugins=False)}
 
 
 def test_a_broken_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "may_exist", lambda group: True)
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [_Point(RuntimeError("boom"))])
     with pytest.raises(BadEntry, match="entry point 'mine'"):
         catalogue.load()

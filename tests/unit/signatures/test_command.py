@@ -133,7 +133,7 @@ def test_new_then_check_then_match(report: Path, tmp_path: Path) -> None:
     assert done.stdout == ""
     done = _run("check", "--catalogue", str(folder), "-v")
     assert done.return_value == 0
-    assert done.stdout.splitlines()[-1] == "1 entries, 2 fixtures, 0 problems"
+    assert done.stdout.splitlines()[-1] == "1 entry, 2 fixtures, 0 problems"
     assert "MINE" in _run("match", str(report), "--catalogue", str(folder)).stdout
     with pytest.raises(UsageError, match="cannot write"):
         _run("new", str(report), "-o", str(target))

@@ -28,7 +28,7 @@ def server(tmp_path: Path) -> Iterator[Demo]:
         yield one
 
 
-def wait(condition: Callable[[], Any], seconds: float = 20.0) -> None:
+def wait(condition: Callable[[], Any], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -63,8 +63,8 @@ def test_stopping_hangs_up_at_once_and_leaves_records(server: Demo) -> None:
     driver.start()
     wait(lambda: len(driver.board.flights) == 4 and driver.phase == LOADING)
     began = time.monotonic()
-    driver.stop()
-    assert time.monotonic() - began < 4.0
+    driver.stop(60.0)
+    assert time.monotonic() - began < 30.0, "answers of 2,000 tokens are not waited for"
     assert not driver.alive
     assert [row.get("error") for row in requests if row.get("lane", -1) >= 0] == ["stopped"] * 4
 
@@ -143,9 +143,9 @@ def test_a_generator_that_ignores_the_request_to_end_is_killed(
     driver.start()
     wait(lambda: driver.external is not None and driver.external.tail)
     began = time.monotonic()
-    driver.stop(10.0)
+    driver.stop(50.0)
     assert not driver.alive
-    assert time.monotonic() - began < 8.0
+    assert time.monotonic() - began < 40.0, "the command sleeps for 60 s"
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,15 @@ def test_client_bytes_alone_are_progress_where_there_are_no_metrics() -> None:
     assert set(states(sights)) == {PROGRESSING}
 
 
+def test_tokens_are_only_claimed_once_something_has_moved() -> None:
+    machine = Progress(0.0, LIMITS)
+    machine.see(Sight(0.0))
+    assert machine.see(busy(1.0)).why == "requests have just been sent"
+    assert machine.see(busy(2.0, primary=(9.0,))).why == "tokens come"
+    machine.see(Sight(3.0, primary=(9.0,)))
+    assert machine.see(busy(4.0, primary=(9.0,))).why == "requests have just been sent"
+
+
 def test_frozen_metrics_with_requests_in_flight_are_a_stall_at_the_limit_and_not_before() -> None:
     found = states([busy(0.0), busy(60.0), busy(119.0), busy(121.0)])
     assert found == [PROGRESSING, PROGRESSING, PROGRESSING, STALLED]

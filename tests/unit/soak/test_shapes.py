@@ -156,7 +156,7 @@ def test_files_without_text_are_refused_with_the_reason(tmp_path: Path, content:
 
 
 def test_a_missing_file_is_refused() -> None:
-    with pytest.raises(UnreadableInput, match="Cannot read"):
+    with pytest.raises(UnreadableInput, match="cannot read the prompts"):
         load_source("/nonexistent/prompts")
 
 

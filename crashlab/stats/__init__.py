@@ -1,0 +1,1 @@
+"""Statistics of small counts: exact tests and limits, pure functions."""

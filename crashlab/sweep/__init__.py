@@ -1,0 +1,1 @@
+"""Turn one lever at a time, count exactly, and say what the counts allow."""

@@ -1,0 +1,182 @@
+"""``crashlab sweep`` on the command line: modes, errors with their next step, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from crashlab.sweep import journal
+from tests.support.command import run_cli
+from tests.support.demosweep import PLAN, demo_command
+from tests.support.fakesweep import FakeServers
+
+DEMO = ["--", *demo_command()]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("VLLM_")]:
+        monkeypatch.delenv(name)
+    (tmp_path / "plan.toml").write_text(PLAN)
+    return tmp_path
+
+
+@pytest.fixture
+def servers(monkeypatch: pytest.MonkeyPatch) -> FakeServers:
+    """Runs without servers."""
+    made = FakeServers()
+    monkeypatch.setattr("crashlab.sweep.backend.Local.__init__", _with(made))
+    return made
+
+
+def _with(servers: FakeServers):  # type: ignore[no-untyped-def]
+    from crashlab.sweep.backend import Local
+
+    real = Local.__init__
+
+    def begin(self: Local, slots: int = 1) -> None:
+        real(self, slots, run=servers.run)
+
+    return begin
+
+
+def test_the_catalogue_is_listed_as_text_and_as_json() -> None:
+    text = run_cli("sweep", "--list-levers")
+    assert text.code == 0
+    assert "cudagraph-mode" in text.out
+    rows = json.loads(run_cli("sweep", "--list-levers", "--json").out)
+    assert {"id", "set", "confounds", "shown_by"} <= set(rows[0])
+
+
+def test_a_dry_run_asks_the_server_and_runs_nothing(place: Path) -> None:
+    done = run_cli("sweep", "--dry-run", "plan.toml", *DEMO)
+    assert done.code == 0, done.err
+    assert "its help was read" in done.out
+    assert "--moe-backend marlin" in done.out
+    assert not (place / "crashlab-runs").exists()
+
+
+def test_a_lever_that_the_server_does_not_have_is_a_usage_error(place: Path) -> None:
+    (place / "plan.toml").write_text("[levers]\ntensor-parallel = [2]\n")
+    done = run_cli("sweep", "--dry-run", "plan.toml", *DEMO)
+    assert done.code == 2
+    assert "does not know the lever 'tensor-parallel'" in done.err
+    assert "[[lever]]" in done.err
+
+
+@pytest.mark.parametrize(
+    ("plan", "says"),
+    [
+        ("[levers]\ncuda-graph-mode = ['NONE']\n", "Did you mean cudagraph-mode"),
+        ("[levers\n", "no TOML"),
+        ("[levers]\nmoe-backend = ['a']\nbudget = 1\n", "No lever is called 'budget'"),
+        ("\x00", "no TOML"),
+    ],
+)
+def test_a_broken_plan_is_a_usage_error_with_a_next_step(place: Path, plan: str, says: str) -> None:
+    (place / "plan.toml").write_text(plan)
+    done = run_cli("sweep", "plan.toml", *DEMO)
+    assert done.code == 2
+    assert says in done.err
+    assert "internal" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        ([], 2, "Which plan?"),
+        (["nowhere.toml", *DEMO], 3, "nowhere.toml"),
+        (["."], 2, "no sweep's folder"),
+        (["plan.toml", "stray"], 2, "comes after the plan"),
+        (["plan.toml"], 2, "nothing is to be run"),
+        (["--prepare", "'", "plan.toml", *DEMO], 2, "--prepare cannot be read"),
+        (["--dry-run", "--slurm", "plan.toml", *DEMO], 2, "another thing"),
+        (["--json", "--format", "md", "plan.toml", *DEMO], 2, "contradict"),
+        (["plan.toml", "--", "/nowhere/server"], 2, "cannot be started"),
+        (["--report-only", "plan.toml", *DEMO], 3, "holds no sweep"),
+    ],
+)
+def test_what_makes_no_sense_is_said(place: Path, arguments: list[str], code: int, says: str) -> None:
+    done = run_cli("sweep", *arguments)
+    assert (done.code, says in done.err) == (code, True), done.err
+
+
+def test_a_script_for_slurm_is_printed(place: Path) -> None:
+    done = run_cli("sweep", "--slurm", "--out", "here", "plan.toml", *DEMO)
+    assert done.code == 0
+    assert done.out.startswith("#!/bin/bash\n#SBATCH")
+    assert "--out here plan.toml --" in done.out
+
+
+def test_a_sweep_ends_with_a_table_a_folder_and_exit_code_0(place: Path, servers: FakeServers) -> None:
+    done = run_cli("sweep", "--out", "s", "plan.toml", *DEMO)
+    assert done.code == 0, done.err
+    assert "cudagraph-mode unset and moe-backend unset together" in " ".join(done.out.split())
+    assert "not_applied" in done.out
+    for name in ("report.json", "report.txt", "report.html", "plan.toml", "journal.jsonl"):
+        assert (place / "s" / name).stat().st_size > 100
+    made = len(servers.made)
+    again = run_cli("sweep", "--json", "s")
+    assert again.code == 0
+    assert len(servers.made) == made
+    assert json.loads(again.out) == json.loads((place / "s" / "report.json").read_text())
+
+
+def test_the_result_can_be_shown_in_every_form_without_running(place: Path, servers: FakeServers) -> None:
+    run_cli("sweep", "-q", "--out", "s", "plan.toml", *DEMO)
+    made = len(servers.made)
+    for shape in ("text", "md", "html", "json", "junit"):
+        done = run_cli("sweep", "--report-only", "--format", shape, "-o", f"out.{shape}", "s")
+        assert done.code == 0, done.err
+        assert "cudagraph-mode" in (place / f"out.{shape}").read_text()
+    assert len(servers.made) == made
+    assert run_cli("sweep", "--report-only", "-o", "/nowhere/x", "s").code == 2
+
+
+def test_a_changed_plan_does_not_go_on_in_the_old_folder(place: Path, servers: FakeServers) -> None:
+    run_cli("sweep", "-q", "--out", "s", "plan.toml", *DEMO)
+    (place / "plan.toml").write_text(PLAN.replace("seed = 7", "seed = 8"))
+    done = run_cli("sweep", "-q", "--out", "s", "plan.toml", *DEMO)
+    assert done.code == 2
+    assert "crashlab sweep" in done.err
+    assert run_cli("sweep", "s", *DEMO).code == 2
+
+
+def test_a_baseline_that_does_not_fault_is_inconclusive(
+    place: Path, servers: FakeServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.support.fakesweep.EVERY", 1e12)
+    (place / "plan.toml").write_text(PLAN.replace("interleave = 2", "max-baseline-runs = 3"))
+    done = run_cli("sweep", "--out", "s", "plan.toml", *DEMO)
+    assert done.code == 15
+    assert len(servers.made) == 3
+
+
+def test_vllms_parameter_file_is_a_plan(place: Path, servers: FakeServers) -> None:
+    rows = [{"moe_backend": "marlin"}, {"kv_cache_dtype": "fp8", "_benchmark_name": "small cache"}]
+    (place / "serve.json").write_text(json.dumps(rows))
+    done = run_cli("sweep", "--dry-run", "serve.json", *DEMO)
+    assert done.code == 0, done.err
+    assert "small cache" in done.out
+    assert "--kv-cache-dtype fp8" in done.out
+
+
+def test_one_run_of_an_array_is_made_by_number(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = FakeServers()
+    monkeypatch.setattr("crashlab.sweep.arraytask.run_job", servers.run)
+    assert run_cli("sweep", "--task", "2", "--out", "s", "plan.toml", *DEMO).code == 0
+    assert [run.arm for run in journal.read(str(place / "s")).runs] == ["cudagraph-mode=NONE"]
+    done = run_cli("sweep", "--task", "999", "--out", "s", "plan.toml", *DEMO)
+    assert (done.code, "--slurm" in done.err) == (2, True)
+
+
+def test_without_ray_the_error_names_the_extra(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    done = run_cli("sweep", "--on", "ray", "plan.toml", *DEMO)
+    assert done.code == 3
+    assert "crashlab[ray]" in done.err
