@@ -1,6 +1,6 @@
 """``python -m crashlab``."""
 
-from crashlab.cli.main import main
+from crashlab.cli import main
 
 if __name__ == "__main__":
     main()

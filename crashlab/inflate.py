@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from crashlab.errors import UnreadableInput
@@ -25,11 +25,11 @@ def compression(magic: bytes) -> str | None:
     return "zstd" if magic[:4] == b"\x28\xb5\x2f\xfd" else None
 
 
-def inflate(file: BinaryIO, kind: str) -> Iterator[bytes]:
+def inflate(file: BinaryIO, kind: str, on_damage: Callable[[], None] | None = None) -> Iterator[bytes]:
     """Decompressed pieces of at most 1 MiB of a gzip or xz file, up to the end or to the first damaged byte.
 
-    Raises TooMuchMemory where the file's own header asks for it; how much may come out is for the caller
-    to limit.
+    ``on_damage`` is called where that comes before the end that the format foresees. Raises TooMuchMemory
+    where the file's own header asks for it; how much may come out is for the caller to limit.
     """
     import lzma
     import zlib
@@ -37,11 +37,16 @@ def inflate(file: BinaryIO, kind: str) -> Iterator[bytes]:
     def fresh() -> Any:
         return zlib.decompressobj(wbits=31) if kind == "gzip" else lzma.LZMADecompressor(memlimit=_DICTIONARY)
 
+    def damaged() -> None:
+        if on_damage is not None:
+            on_damage()
+
     stream, data = fresh(), b""
     while True:
         if not data:
             data = file.read(_CHUNK)
             if not data:
+                damaged()
                 return
         try:
             if kind == "gzip":
@@ -60,6 +65,7 @@ def inflate(file: BinaryIO, kind: str) -> Iterator[bytes]:
                     f"Unpacking this file would take more than {_DICTIONARY:,} bytes of memory.",
                     hint="Unpack it yourself: xz -d.",
                 ) from error
+            damaged()
             return
         if piece:
             yield piece

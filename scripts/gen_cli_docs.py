@@ -9,14 +9,11 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
+from generated import ROOT, settle
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from crashlab.cli.main import cli  # noqa: E402 - the checkout's own package, installed or not
+from crashlab.cli.main import cli
 
 TARGET = ROOT / "docs" / "reference" / "cli.md"
 HEAD = """# Commands and options
@@ -80,13 +77,5 @@ def build() -> str:
     return HEAD + "\n".join(map(section, commands(cli))) + "\n"
 
 
-def main() -> int:
-    text = build()
-    if "--check" in sys.argv[1:]:
-        return 0 if TARGET.exists() and TARGET.read_text() == text else 1
-    TARGET.write_text(text)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(settle({TARGET: build()}))

@@ -7,9 +7,8 @@ With ``--check`` nothing is written; the exit code is 1 when the table is out of
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from generated import settle
 
 from crashlab.postmortem.libraries import load
 
@@ -33,14 +32,5 @@ def render() -> str:
     return "".join([*lines, ")\n"])
 
 
-def main(arguments: list[str]) -> int:
-    path = load.FOLDER / "table.py"
-    text = render()
-    if "--check" in arguments:
-        return 0 if path.is_file() and path.read_text(encoding="utf-8") == text else 1
-    path.write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    sys.exit(settle({load.FOLDER / "table.py": render()}))

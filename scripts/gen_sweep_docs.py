@@ -7,12 +7,10 @@ usage: scripts/gen_sweep_docs.py [--check]
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+from generated import ROOT, settle
 
-from crashlab.sweep.catalogue import as_rows, bundled  # noqa: E402
+from crashlab.sweep.catalogue import as_rows, bundled
 
 PAGE = ROOT / "docs" / "reference" / "sweep-plan.md"
 BEGIN, END = "<!-- levers: written by scripts/gen_sweep_docs.py -->\n", "<!-- end of levers -->"
@@ -35,16 +33,5 @@ def page() -> str:
     return f"{before}{BEGIN}{table()}{END}{rest.partition(END)[2]}"
 
 
-def main() -> int:
-    text = page()
-    if "--check" in sys.argv[1:]:
-        if PAGE.read_text(encoding="utf-8") == text:
-            return 0
-        print(f"{PAGE.relative_to(ROOT)} is not what the catalogue says; run scripts/gen_sweep_docs.py")
-        return 1
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(settle({PAGE: page()}))

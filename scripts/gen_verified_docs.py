@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from generated import ROOT, settle
+
 TARGET = ROOT / "docs" / "verified.md"
 HEAD = """# What crashlab was verified on
 
@@ -49,13 +49,5 @@ def build() -> str:
     return HEAD + "\n".join(row(e) for e in sorted(entries, key=lambda e: str(e["name"]))) + "\n"
 
 
-def main() -> int:
-    text = build()
-    if "--check" in sys.argv[1:]:
-        return 0 if TARGET.exists() and TARGET.read_text() == text else 1
-    TARGET.write_text(text)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(settle({TARGET: build()}))

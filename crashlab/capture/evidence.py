@@ -17,13 +17,6 @@ _STACK_BUDGET = 90.0
 _MAX_PROCESSES = 64
 
 
-class Taken(NamedTuple):
-    """``stacks`` of which processes, and what each pipe answered."""
-
-    stacks: tuple[int, ...]
-    asked: tuple[Asked, ...]
-
-
 class Means(NamedTuple):
     """What can be used, injected so that tests need neither GPU nor py-spy."""
 

@@ -108,11 +108,13 @@ class Gpu:
 
 
 def say(text: str) -> None:
+    """One line to the parent, at once: it waits for it."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
 def fault(gpu: Gpu) -> None:
+    """One thread reads an address that nothing is mapped at."""
     say(f"FACT bad_address {BAD_ADDRESS:#x}")
     say(f"FACT thread {GUILTY_THREAD}")
     gpu.launch(FAULT_KERNEL, 32, BAD_ADDRESS, gpu.memory(4096))
@@ -120,6 +122,7 @@ def fault(gpu: Gpu) -> None:
 
 
 def spin(gpu: Gpu) -> None:
+    """A kernel that never ends, for a dump of a hang."""
     gpu.launch(SPIN_KERNEL, 64, gpu.memory(4096))
     say("READY")
     gpu.call("cuCtxSynchronize")

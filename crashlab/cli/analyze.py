@@ -11,9 +11,10 @@ import click
 from crashlab.cli import exitcode
 from crashlab.cli.given import Given, seconds
 from crashlab.cli.width import page_width
-from crashlab.errors import UsageError
+from crashlab.errors import MissingTool, UsageError
 from crashlab.facts import Report
 from crashlab.report.options import SASS_BY, AnalyzeOptions
+from crashlab.report.safe import one_line
 from crashlab.rundir.layout import is_run
 
 if TYPE_CHECKING:
@@ -113,9 +114,8 @@ def analyze(
     """Say what really failed, from GPU core dumps (plain, gzip or xz).
 
     Several dumps are read as one crash: the first real exception is the candidate origin. A run
-    directory is analysed with all that it recorded; any other folder is read as many crashes,
-    grouped by what failed. Without a
-    readable dump, logs or a cuda-gdb transcript give a verdict of lower confidence.
+    directory is analysed with all that it recorded; any other folder is read as many crashes, grouped by
+    what failed. Without a readable dump, logs or a cuda-gdb transcript give a verdict of lower confidence.
 
     \b
     Examples:
@@ -137,6 +137,7 @@ def analyze(
             "Give at least one dump, --log, --dmesg or --transcript: 'crashlab analyze core.nvcudmp'."
         )
     _check(Given(click.get_current_context()), cores, transcript, debugger)
+    _check_nvdisasm(nvdisasm)
     facts_given = None
     if environment:
         from crashlab.signatures.environment import parse_options
@@ -157,6 +158,7 @@ def analyze(
 
         report = analyze_rundir(cores[0], options)
     elif len(cores) == 1 and os.path.isdir(cores[0]):
+        _refuse_result(cores[0])
         reader = _reader(place, ray_address)
         return _folder(cores[0], options, reader, as_json=as_json, use_exit_code=use_exit_code, quiet=quiet)
     elif transcript is not None:
@@ -174,6 +176,10 @@ def analyze(
 
         report = with_commands(report, cores)
     _print(report, as_json=as_json, verbose=verbose, quiet=quiet)
+    if quiet:
+        for case in report.cases:
+            if case.role == "unreadable":
+                click.echo(f"crashlab: {one_line(case.input)}: {one_line(case.headline)}", err=True)
     if report.verdict.kind == "unreadable":
         return exitcode.UNREADABLE
     return exitcode.of_report(report) if use_exit_code else 0
@@ -209,6 +215,28 @@ def _check(given: Given, cores: tuple[str, ...], transcript: str | None, debugge
             ("show_commands",), "is about one crash, and this folder is read as many.", "Give one dump."
         )
         given.idle(("verbose",), "of a folder only the groups are shown.")
+
+
+def _refuse_result(folder: str) -> None:
+    """UsageError for the folder of a sweep or a quality run, which hold results and not dumps."""
+    from crashlab.cli.otherresults import other_result
+
+    if other_result(folder) is not None:
+        raise UsageError(
+            f"{folder} holds the result of a sweep or a quality run, not dumps.",
+            hint=f"crashlab report {folder} shows it; the runs in it can be analysed one by one.",
+        )
+
+
+def _check_nvdisasm(path: str | None) -> None:
+    """MissingTool for one that was named and is not there. A missing cuda-gdb is a line of the report."""
+    import shutil
+
+    if path is not None and shutil.which(path) is None:
+        raise MissingTool(
+            f"--nvdisasm: {one_line(path)} is no program that can be run.",
+            hint="Check the path, or leave it out.",
+        )
 
 
 def _reader(place: str, address: str) -> Reader:
@@ -265,8 +293,6 @@ def _print(report: Report, *, as_json: bool, verbose: bool, quiet: bool) -> None
 
         sys.stdout.write(jsonio.dumps(report))
     elif quiet:
-        from crashlab.report.safe import one_line
-
         click.echo(one_line(report.verdict.headline))
     else:
         from crashlab.report import text

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from crashlab.cli.voice import result
+from crashlab.cli.voice import tell as say
 from crashlab.cli.width import page_width
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ def demo(scenario: str, out: str | None, fast: bool, verbose: bool) -> int:
       crashlab demo
       crashlab demo --scenario stall --out ./stall-demo
 
-    Exit code: 0 if crashlab found what was planted, 1 if not.
+    Exit code: 0 if crashlab found what was planted, 1 if not, 130 interrupted.
     """
     from crashlab.cli.soakrun import SoakRun, Wanted, need_packages
 
@@ -94,8 +96,8 @@ def demo(scenario: str, out: str | None, fast: bool, verbose: bool) -> int:
     from crashlab.rundir.writer import RunWriter
 
     writer = RunWriter.create(out, ("demo",))
-    click.echo(f"crashlab: planted: {scene.planted}", err=True)
-    click.echo(f"crashlab: evidence goes to {writer.path}", err=True)
+    say(f"planted: {scene.planted}")
+    say(f"evidence goes to {writer.path}")
     wanted = Wanted(
         _settings(scene, port), writer, _config(writer, argv, scenario), fast=fast, plain_every=3.0
     )
@@ -105,17 +107,19 @@ def demo(scenario: str, out: str | None, fast: bool, verbose: bool) -> int:
 
 
 def _tell(run: SoakRun, scene: Scene, scenario: str, *, verbose: bool) -> int:
+    from crashlab.cli.soakrun import INTERRUPTED
     from crashlab.report import text
 
     report = run.verdict
     if report is None:
         return 1
-    click.echo(text.render(report, verbose=verbose, width=page_width()), nl=False)
+    if run.code == INTERRUPTED:
+        result(text.render(report, verbose=verbose, width=page_width()))
+        return INTERRUPTED
+    result(text.render(report, verbose=verbose, width=page_width()))
     found = report.verdict.kind == scene.verdict and _as_planted(run, report, scenario)
     said = "as planted" if found else f"but {scene.verdict!r} was planted"
-    click.echo(
-        f"crashlab: the verdict is {report.verdict.kind!r}, {said}; soak would exit with {run.code}", err=True
-    )
+    say(f"the verdict is {report.verdict.kind!r}, {said}; soak would exit with {run.code}")
     return 0 if found else 1
 
 

@@ -20,13 +20,12 @@ _BY_KIND = {
     "unreadable": UNREADABLE,
 }
 _FAULT_WITHOUT_DUMP = 11
-_INCONCLUSIVE = 15
-_TEXT_SOURCES = ("driver-log", "cuda-gdb", "server-log")
+INCONCLUSIVE = 15
 
 
 def of_report(report: Report) -> int:
     """10 fault, 11 fault known from text only, 12 hang, 13 garbage, 14, 15 inconclusive, 16, 3 unreadable."""
-    code = _BY_KIND.get(report.verdict.kind, _INCONCLUSIVE)
+    code = _BY_KIND.get(report.verdict.kind, INCONCLUSIVE)
     native = (report.readers or {}).get("native")
     if code == 10 and (native is None or native.status != "ok"):
         return _FAULT_WITHOUT_DUMP

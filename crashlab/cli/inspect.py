@@ -17,6 +17,7 @@ from crashlab.inspection.select import Focus, parse_dim3
 from crashlab.inspection.table import Table
 from crashlab.report.jsontext import written
 from crashlab.report.options import SASS_BY
+from crashlab.report.safe import one_line
 
 _STATE: dict[str, Callable[[CoreDump, Focus], Table]] = {
     "kernels": state.kernels,
@@ -33,13 +34,16 @@ _VIEWS = (*_STATE, "modules", "params", "constants", "sass", "memory", "sections
 
 
 def _number(text: str) -> int:
-    """An integer in decimal or with 0x; click turns the ValueError into a usage error."""
-    return int(text, 0)
+    """An integer in decimal or with 0x."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise click.BadParameter(f"{one_line(text, 40)!r} is no number; write 4096 or 0x1000.") from None
 
 
 @click.command()
 @click.argument("core", type=click.Path(readable=False))
-@click.argument("view", type=click.Choice(_VIEWS))
+@click.argument("view", metavar="VIEW", type=click.Choice(_VIEWS), required=False)
 @click.option("--json", "as_json", is_flag=True, help="Rows as JSON; absent values are null.")
 @click.option("--device", type=int, help="Only this device.")
 @click.option("--sm", type=int, help="Only this SM.")
@@ -72,7 +76,7 @@ def _number(text: str) -> int:
 @click.option(
     "-o", "--output", type=click.Path(readable=False), help="cubin: the file to write (must not exist)."
 )
-def inspect(core: str, view: str, as_json: bool, output: str | None, **options: object) -> int:
+def inspect(core: str, view: str | None, as_json: bool, output: str | None, **options: object) -> int:
     """Show one view of a dump as a table or as JSON.
 
     \b
@@ -87,6 +91,8 @@ def inspect(core: str, view: str, as_json: bool, output: str | None, **options: 
       crashlab inspect core.nvcudmp memory --address 0x7fe5cbe00000
       crashlab inspect core.nvcudmp cubin -o module.cubin
     """
+    if view is None:
+        raise click.UsageError(f"Which view? One of {', '.join(_VIEWS)}: 'crashlab inspect CORE kernels'.")
     given = Given(click.get_current_context())
     check_options(view, given.names(), options.get("space"))
     if options.get("sass_by") == "native":

@@ -131,7 +131,8 @@ def _show(error: click.ClickException) -> None:
 
     said = io.StringIO()
     error.show(file=said)
-    click.echo("\n".join(map(one_line, said.getvalue().split("\n"))), err=True, nl=False)
+    with contextlib.suppress(OSError, ValueError):
+        click.echo("\n".join(map(one_line, said.getvalue().split("\n"))), err=True, nl=False)
 
 
 def _unwritable(error: Exception) -> NoReturn:
@@ -145,9 +146,10 @@ def _unwritable(error: Exception) -> NoReturn:
 
 def fail(error: CrashlabError) -> NoReturn:
     """Print an error and its hint to stderr and leave with its exit code."""
-    click.echo(f"crashlab: {one_line(str(error))}", err=True)
-    if error.hint:
-        click.echo(f"          {one_line(error.hint)}", err=True)
+    with contextlib.suppress(OSError, ValueError):  # nobody reads stderr: the exit code still tells
+        click.echo(f"crashlab: {one_line(str(error))}", err=True)
+        if error.hint:
+            click.echo(f"          {one_line(error.hint)}", err=True)
     sys.exit(error.exit_code)
 
 

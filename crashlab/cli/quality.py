@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crashlab.cli.qualityargs import pairs, split_groups, targets
-from crashlab.cli.recordingoptions import evidence_options, report_options
-from crashlab.errors import UnreadableInput, UsageError
+from crashlab.cli.recordingoptions import FiniteRange, evidence_options, report_options
+from crashlab.cli.tofile import write_file
+from crashlab.cli.voice import result, tell
+from crashlab.errors import UsageError
 
 if TYPE_CHECKING:
     from crashlab.quality.facts import QualityReport
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 # Spelled out: importing the rooms would cost every --help their packages.
 _LEVELS = ("digits", "sums", "tables", "stories", "chains", "long-stories", "large")
 _FORMATS = ("text", "json", "html", "md", "junit")
+_SUFFIXES = {".html": "html", ".md": "md", ".json": "json", ".xml": "junit"}
 _COMMANDS = "crashlab.quality.commands"
 
 
@@ -74,7 +77,7 @@ class _TwoCommands(click.Command):
 )
 @click.option(
     "--alpha",
-    type=click.FloatRange(0.0, 0.2, min_open=True),
+    type=FiniteRange(0.0, 0.2, min_open=True),
     default=0.01,
     show_default=True,
     help="False alarms, all tests together.",
@@ -88,7 +91,10 @@ class _TwoCommands(click.Command):
 )
 @evidence_options
 @click.option(
-    "--format", "shape", type=click.Choice(_FORMATS), default="text", show_default=True, help="Of the result."
+    "--format",
+    "shape",
+    type=click.Choice(_FORMATS),
+    help="Of the result; html with -o FILE.html and so on, else text.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Write the result there.")
@@ -122,6 +128,10 @@ def quality(**options: Any) -> int:
 
     need_packages()
     settings = settings_of(suite, options)._replace(alone=len(arms) == 1)
+    if settings.lm_eval:
+        from crashlab.quality.lmeval import find_program
+
+        find_program()
     environments = {"A": pairs("--a-env", options["a_env"]), "B": pairs("--b-env", options["b_env"])}
     logs = {"A": options["a_log"], "B": options["b_log"]}
     facts = pairs("--fact", options["fact"])
@@ -205,9 +215,13 @@ def _write_tasks(suite: Suite, path: str) -> int:
         )
         for task in suite.tasks
     ]  # fmt: skip
-    _write(path, "".join(f"{line}\n" for line in lines))
-    click.echo(f"crashlab: {len(lines)} questions, sha256 {suite.sha256}", err=True)
+    write_file(path, "".join(f"{line}\n" for line in lines))
+    tell(f"{len(lines)} questions, sha256 {suite.sha256}")
     return 0
+
+
+def _by_suffix(path: str | None) -> str:
+    return _SUFFIXES.get(os.path.splitext(path or "")[1].lower(), "text")
 
 
 def show(report: QualityReport, options: dict[str, Any]) -> None:
@@ -215,22 +229,13 @@ def show(report: QualityReport, options: dict[str, Any]) -> None:
     from crashlab.report.quality import render
     from crashlab.report.safe import one_line
 
-    form = "json" if options["as_json"] else options["shape"]
+    form = "json" if options["as_json"] else options["shape"] or _by_suffix(options["output"])
     if options["quiet"] and form == "text" and not options["output"]:
-        click.echo(one_line(report.verdict.headline))
+        result(f"{one_line(report.verdict.headline)}\n")
         return
     content = render(report, form, verbose=options["verbose"])
     if options["output"]:
-        _write(options["output"], content)
-        click.echo(f"crashlab: written to {os.path.abspath(options['output'])}", err=True)
+        write_file(options["output"], content)
+        tell(f"written to {os.path.abspath(options['output'])}")
     else:
-        click.echo(content, nl=False)
-
-
-def _write(path: str, content: str) -> None:
-    try:
-        with open(path, "w", encoding="utf-8", errors="replace") as file:
-            file.write(content)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UnreadableInput(f"{path} cannot be written: {reason}.", hint="Name another file.") from error
+        result(content)

@@ -60,7 +60,7 @@ class Target(NamedTuple):
 
 def targets(commands: Mapping[str, tuple[str, ...]], options: Mapping[str, Any]) -> dict[str, Target]:
     """Arms A and, where one is named, B. Raises UsageError if an arm is named twice, or B without A."""
-    from crashlab.soak.serverurl import url_of
+    from crashlab.soak.serverurl import plain_url, url_of
 
     out: dict[str, Target] = {}
     for name in ("A", "B"):
@@ -75,8 +75,8 @@ def targets(commands: Mapping[str, tuple[str, ...]], options: Mapping[str, Any])
             url, text = text, None
         if text:
             argv = _words(flag, text)
-        if argv or url:
-            out[name] = Target(_plain(url or url_of(argv)), argv)
+        if argv or url is not None:
+            out[name] = Target(plain_url(url if url is not None else url_of(argv)), argv)
     if "B" in out and "A" not in out:
         raise UsageError("Arm B has nothing to be compared with.", hint="Name the control arm with --a.")
     both = len(out) == 2 and out["A"].url == out["B"].url
@@ -94,11 +94,6 @@ def _words(flag: str, text: str) -> tuple[str, ...]:
     except ValueError as error:
         raise UsageError(f"--{flag} cannot be read: {error}.", hint="Quote it for the shell.") from error
     return _group(f"--{flag}", words)
-
-
-def _plain(url: str) -> str:
-    url = url.rstrip("/").removesuffix("/v1")
-    return url if url.startswith(("http://", "https://")) else f"http://{url}"
 
 
 def pairs(flag: str, texts: Sequence[str]) -> dict[str, str]:

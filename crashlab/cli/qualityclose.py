@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from crashlab.postmortem.words import counted
 from crashlab.soak.outcome import CLEAN, DIED, FAULT, GARBAGE, Outcome
 
 if TYPE_CHECKING:
@@ -77,12 +78,13 @@ class Closing:
         from crashlab.quality.build import Heard, build_report
         from crashlab.quality.examiner import Examiner
         from crashlab.quality.generate import build_suite
+        from crashlab.quality.recorded import EVENT
         from crashlab.quality.settings import Arm, Settings
         from crashlab.report.quality import render
         from crashlab.rundir.journal import Journal
 
         soak, writer = self._settings, self._writer
-        self._say(f"asking {self._questions} questions, twice")
+        self._say(f"asking {counted(self._questions, 'question')}, twice")
         settings = Settings(
             build_suite(soak.seed, self._questions),
             soak.seed,
@@ -109,5 +111,5 @@ class Closing:
         for form, name in (("json", "quality.json"), ("text", "quality.txt")):
             writer.write_file(name, render(self.report, form, verbose=True))
         verdict = self.report.verdict
-        writer.event("quality-verdict", verdict=verdict.kind, headline=verdict.headline)
+        writer.event(EVENT, verdict=verdict.kind, headline=verdict.headline)
         self._say(verdict.headline)

@@ -6,12 +6,10 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import click
-
 from crashlab.cli import exitcode
 from crashlab.cli.qualityargs import Target
+from crashlab.cli.voice import tell
 from crashlab.errors import CrashlabError
-from crashlab.report.safe import one_line
 
 if TYPE_CHECKING:
     from crashlab.capture.signals import SignalBox
@@ -57,7 +55,7 @@ class QualityRun:
 
     def go(self) -> int:
         """All arms, the report, the exit code."""
-        from crashlab.capture.signals import SignalBox
+        from crashlab.soak.hangup import LoadSignals
 
         writer = self._writer
         self._describe()
@@ -65,7 +63,7 @@ class QualityRun:
         code = 1
         try:
             heard: list[Heard] = []
-            with SignalBox() as box:
+            with LoadSignals() as box:
                 for name, target in self._wanted.arms.items():
                     heard.append(self._arm(box, name, target, heard[0].talk if heard else None))
                     if self._ends[-1].end != "complete":
@@ -166,7 +164,10 @@ class QualityRun:
         from crashlab.capture.config import RunConfig
         from crashlab.capture.plan import plan_environment
         from crashlab.capture.supervise import Supervisor
+        from crashlab.soak.serverurl import listens
 
+        if (place := listens(arm.url)) is not None:
+            self._say(f"another server answers on {place} already: it may be the one that is asked")
         options, writer = self._wanted.options, self._writer
         environment = {**os.environ, **dict(arm.environment)}
         hang_dumps = not options["no_hang_dumps"]
@@ -229,19 +230,40 @@ class QualityRun:
 
     def _conclude(self, heard: list[Heard]) -> None:
         from crashlab.quality.build import build_report
-        from crashlab.report.quality import plaintext, render
+        from crashlab.quality.recorded import EVENT
+        from crashlab.report.quality import render
+        from crashlab.report.quality import text as plain
 
         if not heard:
             return
         report = build_report(self._wanted.settings, heard, notes=self._cut_short(len(heard)))
-        self.report = report
+        report = self.report = self._as_interrupted(report)
         self._writer.write_file(RESULT["json"], render(report, "json"))
         self._writer.write_file(RESULT["html"], render(report, "html"))
         # A bundle takes the text as it is: questions of the user's own stay out of it.
-        text = plaintext.render(report, verbose=True, words=report.suite.source is None)
-        self._writer.write_file(RESULT["text"], text)
+        words = plain.render(report, verbose=True, words=report.suite.source is None)
+        self._writer.write_file(RESULT["text"], words)
         verdict = report.verdict
-        self._writer.event("quality-verdict", verdict=verdict.kind, headline=verdict.headline)
+        self._writer.event(EVENT, verdict=verdict.kind, headline=verdict.headline)
+
+    def _as_interrupted(self, report: QualityReport) -> QualityReport:
+        """What a part of the questions shows is a finding only if it is garbage."""
+        from crashlab.postmortem.words import counted
+        from crashlab.quality.facts import DEGRADED, GARBAGE, INCONCLUSIVE
+
+        if self._ends[-1].end != "interrupted":
+            return report
+        last = report.arms[-1]
+        passes = last.passes
+        answers = passes[-1].counts.answered if passes else 0
+        words = f"Interrupted while arm {last.name} was asked ({counted(answers, 'answer')} so far)"
+        if not answers:
+            words = f"Interrupted before arm {last.name} answered a question"
+        words += "".join(f"; arm {name} was not asked" for name in [*self._wanted.arms][len(self._ends) :])
+        verdict = report.verdict
+        if verdict.kind in (GARBAGE, DEGRADED):
+            return report._replace(verdict=verdict._replace(headline=f"{verdict.headline}. {words}"))
+        return report._replace(verdict=verdict._replace(kind=INCONCLUSIVE, headline=words))
 
     def _cut_short(self, asked: int) -> list[str]:
         if asked == len(self._wanted.arms):
@@ -261,4 +283,4 @@ class QualityRun:
 
     def _say(self, text: str) -> None:
         if not self._quiet:
-            click.echo(f"crashlab: {one_line(text, 500)}", err=True)
+            self._quiet = not tell(text)

@@ -11,6 +11,7 @@ import click
 
 from crashlab.cli.given import Given
 from crashlab.cli.otherresults import Render, other_result
+from crashlab.cli.tofile import write_file
 from crashlab.cli.width import page_width
 from crashlab.errors import UsageError
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _FORMS = ("vllm", "flashinfer", "pytorch", "sglang", "llama.cpp", "nvidia")
 _FORMATS = ("text", "md", "html", "json", "junit")
+_UNKNOWN_SUFFIXES = (".pdf", ".doc", ".docx", ".odt", ".rtf", ".csv", ".zip", ".png", ".svg", ".yaml", ".yml")
 
 
 @click.command()
@@ -83,6 +85,7 @@ def report(
             "More than two reports cannot be compared.", hint="Give one to render, two to compare."
         )
     given = Given(click.get_current_context())
+    output = None if output == "-" else output
     other = other_result(inputs[0])
     if other is not None:
         return _other(given, other, inputs, _format(form, target, output, show), output, verbose, show)
@@ -90,8 +93,9 @@ def report(
     _check(given, inputs, form, target)
     _refuse_input(inputs, output)
     if len(inputs) == 2:
-        _write(_comparison(inputs, debugger, form), output)
-        return 0
+        content, code = _comparison(inputs, debugger, form)
+        _write(content, output)
+        return code
     evidence = load(inputs[0], debugger)
     content = _rendered(evidence, form, target, verbose, to_screen=output is None)
     path = _write(content, output, temporary=show and form == "html")
@@ -153,7 +157,9 @@ def _format(form: str | None, target: str | None, output: str | None, show: bool
     if form is not None:
         return form
     suffix = Path(output).suffix.lower() if output else ""
-    by_suffix = {".html": "html", ".md": "md", ".json": "json", ".xml": "junit"}
+    if suffix in _UNKNOWN_SUFFIXES:
+        raise UsageError(f"Nothing here writes {suffix}.", hint=f"Formats: {', '.join(_FORMATS)}.")
+    by_suffix = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".xml": "junit"}
     return by_suffix.get(suffix, "html" if show else "text")
 
 
@@ -195,18 +201,21 @@ def _redacted(report: Report) -> Report:
     return redactor.report(report)
 
 
-def _comparison(inputs: tuple[str, ...], debugger: str, form: str) -> str:
+def _comparison(inputs: tuple[str, ...], debugger: str, form: str) -> tuple[str, int]:
+    """The text, and the exit code: 3 when one of them is no readable evidence."""
     from crashlab.cli.evidence import load
     from crashlab.report import compare, jsonio
 
     if form not in ("text", "json"):
         raise UsageError(f"A comparison is written as text or json, not {form}.", hint="Use --format text.")
-    comparison = compare.compare(load(inputs[0], debugger).report, load(inputs[1], debugger).report)
+    first, second = (load(path, debugger).report for path in inputs)
+    comparison = compare.compare(first, second)
+    code = 3 if "unreadable" in (first.verdict.kind, second.verdict.kind) else 0
     if form == "text":
-        return compare.render(comparison, Path(inputs[0]).name, Path(inputs[1]).name)
+        return compare.render(comparison, Path(inputs[0]).name, Path(inputs[1]).name), code
     from crashlab.report.jsontext import written
 
-    return written(jsonio.to_json(comparison)) + "\n"
+    return written(jsonio.to_json(comparison)) + "\n", code
 
 
 def _write(content: str, output: str | None, *, temporary: bool = False) -> Path | None:
@@ -222,13 +231,7 @@ def _write(content: str, output: str | None, *, temporary: bool = False) -> Path
         ) as file:
             file.write(content)
         return Path(file.name)
-    try:
-        Path(output).write_text(content, encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(
-            f"Cannot write {output}: {reason}.", hint="Name a file in a folder that exists."
-        ) from error
+    write_file(output, content)
     return Path(output)
 
 

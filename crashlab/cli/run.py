@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from crashlab.cli import exitcode
 from crashlab.cli.recordingoptions import evidence_options, report_options, seconds
+from crashlab.cli.voice import tell
 from crashlab.cli.width import page_width
 from crashlab.errors import CrashlabError
 from crashlab.report.safe import one_line
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from crashlab.facts import Report
     from crashlab.rundir.writer import RunWriter
 
-_INCONCLUSIVE = 15
 _FORMS = ("shell", "docker", "kubernetes", "systemd")
 
 
@@ -182,6 +181,11 @@ class _Run:
     def _after(self, result: AttemptResult, box: SignalBox) -> bool:
         """The post-mortem of one attempt; False if the user wants no more."""
         if not result.suspicious:
+            if result.shell_code and not result.interrupts:
+                self._say(
+                    f"it ended with exit code {result.shell_code}, and nothing tells of the GPU; "
+                    f"'crashlab analyze {self._writer.path}' reads the record"
+                )
             return True
         name = f"attempt {result.attempt}: " if result.attempt > 1 else ""
         self._say(f"{name}something happened; examining the evidence")
@@ -228,15 +232,11 @@ class _Run:
             if code not in (0, exitcode.UNREADABLE):
                 return code
         if any(report.verdict.kind == "unreadable" for _, report in self._reports):
-            return _INCONCLUSIVE
+            return exitcode.INCONCLUSIVE
         if results[-1].interrupts:
             return 130
         return results[-1].shell_code
 
     def _say(self, text: str) -> None:
         if not self._quiet:
-            try:
-                click.echo(f"crashlab: {one_line(text, 500)}", err=True)
-            except (OSError, ValueError):
-                self._quiet = True  # nobody reads stderr any more: go on recording
-            sys.stderr.flush()
+            self._quiet = not tell(text)  # nobody reads stderr any more: go on recording

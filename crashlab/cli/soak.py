@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crashlab.cli.recordingoptions import evidence_options, report_options
+from crashlab.cli.recordingoptions import FiniteRange, evidence_options, report_options
+from crashlab.cli.voice import result
+from crashlab.cli.voice import tell as say
 from crashlab.cli.width import page_width
 from crashlab.errors import UsageError
 
@@ -42,7 +44,7 @@ _SHAPES = (
 @click.option("--input-tokens", default="64:1024", show_default=True, metavar="A:B", help="Prompt sizes.")
 @click.option("--output-tokens", default="16:256", show_default=True, metavar="A:B", help="Answer sizes.")
 @click.option("--ignore-eos", is_flag=True, help="Every answer has its full length (vLLM, SGLang).")
-@click.option("--temperature", type=click.FloatRange(0.0), default=1.0, show_default=True, help="Sampling.")
+@click.option("--temperature", type=FiniteRange(0.0), default=1.0, show_default=True, help="Sampling.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same prompts.")
 @click.option("--prompts", type=click.Path(), metavar="FILE", help="Text or JSONL to take prompts from.")
 @click.option("--replay", type=click.Path(), metavar="RUNDIR", help="Send a recorded soak's requests again.")
@@ -104,6 +106,10 @@ def soak(command: tuple[str, ...], **options: Any) -> int:
         raise click.UsageError("What should be loaded? 'crashlab soak -- vllm serve MODEL', or --url URL.")
     need_packages()
     settings = settings_of(command, options)
+    if settings.replay is not None:
+        from crashlab.soak.replay import load_replay
+
+        load_replay(settings.replay, settings.source)  # hours of a start are not worth a wrong name
     from crashlab.rundir.writer import RunWriter
 
     writer = RunWriter.create(options["out"], command or ("soak",))
@@ -122,7 +128,7 @@ def soak(command: tuple[str, ...], **options: Any) -> int:
         )
     )
     if not options["quiet"] and not options["json_lines"]:
-        click.echo(f"crashlab: evidence goes to {writer.path}", err=True)
+        say(f"evidence goes to {writer.path}")
     code = run.go()
     show(run, as_json=options["as_json"], quiet=options["quiet"], verbose=options["verbose"])
     return code
@@ -135,7 +141,7 @@ def settings_of(command: tuple[str, ...], options: dict[str, Any]) -> SoakSettin
     from crashlab.soak.budget import Budget, parse_count, parse_duration, parse_range
     from crashlab.soak.progress import Limits
     from crashlab.soak.prompts import Source, load_source
-    from crashlab.soak.serverurl import url_of
+    from crashlab.soak.serverurl import plain_url, url_of
     from crashlab.soak.settings import SoakSettings
     from crashlab.soak.shapes import Sizes
 
@@ -146,9 +152,7 @@ def settings_of(command: tuple[str, ...], options: dict[str, Any]) -> SoakSettin
         raise UsageError(f"--extra or --load-cmd cannot be read: {error}.") from error
     if extra is not None and not isinstance(extra, dict):
         raise UsageError("--extra takes a JSON object.", hint="For example --extra '{\"top_p\": 0.9}'.")
-    url = (options["url"] or url_of(command)).rstrip("/").removesuffix("/v1")
-    if not url.startswith(("http://", "https://")):
-        url = f"http://{url}"
+    url = plain_url(options["url"] if options["url"] is not None else url_of(command))
     limited = not options["until_fault"]
     return SoakSettings(
         url,
@@ -218,12 +222,12 @@ def show(run: Any, *, as_json: bool, quiet: bool, verbose: bool) -> None:
     if as_json:
         from crashlab.report import jsonio
 
-        click.echo(jsonio.dumps(report), nl=False)
+        result(jsonio.dumps(report))
     elif quiet:
         from crashlab.report.safe import one_line
 
-        click.echo(one_line(report.verdict.headline))
+        result(f"{one_line(report.verdict.headline)}\n")
     else:
         from crashlab.report import text
 
-        click.echo(text.render(report, verbose=verbose, width=page_width()), nl=False)
+        result(text.render(report, verbose=verbose, width=page_width()))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from crashlab.soak.settings import SoakSettings
 
 _ENDS = ("fault", "died", "stall", "garbage")
-_INTERRUPTED = 130
+INTERRUPTED = 130
 
 
 class Wanted(NamedTuple):
@@ -70,16 +70,17 @@ class SoakRun:
         self.cases: list[Case] = []
         self.code = 0
         self.states: set[str] = set()
+        self._taken: str | None = None
         self._wanted = wanted
         self._writer = wanted.writer
         self._view = View(json_lines=wanted.json_lines, quiet=wanted.quiet, plain_every=wanted.plain_every)
 
     def go(self) -> int:
         """All attempts; the exit code."""
-        from crashlab.capture.signals import SignalBox
+        from crashlab.soak.hangup import LoadSignals
 
         try:
-            with SignalBox() as box, self._view:
+            with LoadSignals() as box, self._view:
                 self._attempts(box)
             self.code = self._exit_code()
         finally:
@@ -124,6 +125,8 @@ class SoakRun:
         finally:
             load.stop()
             settle()
+        if self._taken is not None:
+            outcome = outcome._replace(why=f"{outcome.why}; {self._taken}")
         writer.event(EVENT, attempt=number, **outcome.to_fields())
         report = self._examine(outcome, number)
         return Case(number, outcome, report, attempt.exposure, attempt.exposure.seconds)
@@ -136,8 +139,9 @@ class SoakRun:
         """(the server's handle, what settles its record)."""
         from crashlab.rundir import layout
         from crashlab.soak.servers import Remote, Supervised
+        from crashlab.soak.serverurl import listens
 
-        config, writer = self._wanted.config, self._writer
+        config, writer, url = self._wanted.config, self._writer, self._wanted.settings.url
         if config is None:
             return Remote(box), lambda: None
         from crashlab.capture import session
@@ -149,6 +153,10 @@ class SoakRun:
                 writer.write_file(layout.metrics_name(number), raw)
 
         config = config._replace(before_stacks=(*config.before_stacks, scrape))
+        self._taken = None
+        if (place := listens(url)) is not None:
+            self._taken = f"another server answered on {place} before the command was started"
+            self._view.say(f"{self._taken}: it may be the one that gets the load")
         supervisor = Supervisor(config, writer, box, number, say=self._view.say, overflow=writer.overflow)
         supervisor.start()
 
@@ -186,12 +194,16 @@ class SoakRun:
 
     def _exit_code(self) -> int:
         """That of the first finding; without one 130 after an interrupt."""
+        interrupted = bool(self.cases) and self.cases[-1].outcome.kind == "interrupted"
         for case in self.cases:
             code = exitcode.of_report(case.report)
-            if code not in (0, exitcode.UNREADABLE):
+            nothing = (
+                (0, exitcode.UNREADABLE, exitcode.INCONCLUSIVE) if interrupted else (0, exitcode.UNREADABLE)
+            )
+            if code not in nothing:
                 return code
-        if self.cases and self.cases[-1].outcome.kind == "interrupted":
-            return _INTERRUPTED
+        if interrupted:
+            return INTERRUPTED
         return exitcode.of_report(self.cases[-1].report) if self.cases else 0
 
     @property
@@ -203,11 +215,13 @@ class SoakRun:
 
 def summary(cases: list[Case]) -> list[str]:
     """After several attempts: faults, and how long each took."""
+    from crashlab.postmortem.words import counted
+
     ends = [case for case in cases if case.outcome.kind in _ENDS]
-    lines = [f"{len(ends)} of {len(cases)} attempts ended in a failure"]
+    lines = [f"{len(ends)} of {counted(len(cases), 'attempt')} ended in a failure"]
     for case in cases:
         steps = case.exposure.engine_steps
-        after = f"{case.seconds:,.0f} s" + ("" if steps is None else f", {steps:,} engine steps")
+        after = f"{case.seconds:,.0f} s" + ("" if steps is None else f", {counted(steps, 'engine step')}")
         verdict = case.report.verdict
         lines.append(f"attempt {case.attempt}: {verdict.kind} after {after}: {verdict.headline}")
     return lines

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
-import click
-
+from crashlab.cli.voice import Unbroken, line
 from crashlab.report.safe import one_line
 
 if TYPE_CHECKING:
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     from crashlab.soak.attempt import Snapshot
 
 _PLAIN_SECONDS = 60.0
+_NEWS_SECONDS = 2.0
+"""A server that starts may give another reason for not being ready at each try."""
 _STYLES = {"STALLED": "bold red", "DEAD": "bold red", "DUMPING": "bold yellow", "PREFILLING": "cyan"}
 
 
@@ -27,9 +28,11 @@ class View:
     def __init__(self, *, json_lines: bool, quiet: bool, plain_every: float = _PLAIN_SECONDS) -> None:
         self._json, self._quiet, self._every = json_lines, quiet, plain_every
         self._live: Live | None = None
-        self._terminal = not json_lines and not quiet and sys.stderr.isatty()
+        self._terminal = not json_lines and not quiet and _on_terminal()
         self._next = 0.0
         self._state: str | None = None
+        self._note = ""
+        self._news = 0.0
 
     def __enter__(self) -> View:
         if self._terminal:
@@ -37,7 +40,7 @@ class View:
             from rich.live import Live
 
             # rich honours NO_COLOR by itself
-            console = Console(stderr=True, highlight=False)
+            console = Console(file=cast("IO[str]", Unbroken(sys.stderr)), highlight=False)
             self._live = Live(console=console, refresh_per_second=4, transient=True)
             self._live.start()
         return self
@@ -51,13 +54,13 @@ class View:
         """A line of its own on stderr."""
         if self._quiet:
             return
-        line = one_line(text, 500)
+        words = one_line(text, 500)
         if self._json:
-            self._emit({"event": "message", "text": line})
+            self._emit({"event": "message", "text": words})
         elif self._live is not None:
-            self._live.console.print(f"crashlab: {line}", markup=False)
+            self._live.console.print(f"crashlab: {words}", markup=False)
         else:
-            click.echo(f"crashlab: {line}", err=True)
+            line(f"crashlab: {words}")
 
     def show(self, snapshot: Snapshot) -> None:
         """Called a few times a second."""
@@ -66,18 +69,25 @@ class View:
             return
         now = time.monotonic()
         changed = snapshot.status.state != self._state
-        if self._quiet or (now < self._next and not changed):
+        news = snapshot.note != self._note and now >= self._news
+        if self._quiet or (now < self._next and not changed and not news):
             return
-        self._state = snapshot.status.state
+        self._state, self._note = snapshot.status.state, snapshot.note
+        self._news = now + _NEWS_SECONDS
         if self._json:
             self._next = now + 1.0
             self._emit(fields_of(snapshot))
         else:
             self._next = now + self._every
-            click.echo(f"crashlab: {plain_of(snapshot)}", err=True)
+            line(f"crashlab: {plain_of(snapshot)}")
 
     def _emit(self, fields: dict[str, Any]) -> None:
-        click.echo(json.dumps(fields), err=True)
+        line(json.dumps(fields))
+
+
+def _on_terminal() -> bool:
+    """A process that was started without stderr has None there."""
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def fields_of(snapshot: Snapshot) -> dict[str, Any]:
@@ -87,7 +97,7 @@ def fields_of(snapshot: Snapshot) -> dict[str, Any]:
         "event": "progress",
         "attempt": snapshot.attempt,
         "state": status.state,
-        "why": status.why,
+        "why": snapshot.note or status.why,
         "silent_seconds": round(status.silent, 1),
         "elapsed_seconds": round(snapshot.elapsed, 1),
         "load_seconds": round(exposure.seconds, 1),
@@ -108,7 +118,7 @@ def fields_of(snapshot: Snapshot) -> dict[str, Any]:
 
 def plain_of(snapshot: Snapshot) -> str:
     """One line for logs."""
-    parts = [snapshot.status.state]
+    parts = [f"{snapshot.status.state}: {snapshot.note}" if snapshot.note else snapshot.status.state]
     parts += [f"{name} {value}" for name, value in rows_of(snapshot) if name != "state"]
     return ", ".join(parts)
 

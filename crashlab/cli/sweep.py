@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from crashlab.cli import exitcode
 from crashlab.cli.given import Given
+from crashlab.cli.tofile import write_file
+from crashlab.cli.voice import tell
+from crashlab.cli.width import page_width
 from crashlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,12 +24,28 @@ if TYPE_CHECKING:
     from crashlab.sweep.probe import Server
 
 _FORMATS = ("text", "md", "html", "json", "junit")
-_INCONCLUSIVE, _INTERRUPTED = 15, 130
+_INTERRUPTED = 130
 _LIMIT = 4 << 20
+_COMMAND = "crashlab.sweep.command"
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
-@click.argument("arguments", nargs=-1, metavar="PLAN|DIR [-- CMD...]", type=click.UNPROCESSED)
+class _PlanAndCommand(click.Command):
+    """Options stand before or after the plan; from the first '--' on everything is the server's command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        at = args.index("--") if "--" in args else len(args)
+        ctx.meta[_COMMAND] = tuple(args[at + 1 :])
+        try:
+            return super().parse_args(ctx, args[:at])
+        except click.NoSuchOption as error:
+            if at == len(args):
+                hint = f"No such option {error.option_name!r}. The server's command comes after '--'."
+                raise click.NoSuchOption(error.option_name, hint, error.possibilities, ctx) from None
+            raise
+
+
+@click.command(cls=_PlanAndCommand)
+@click.argument("plans", nargs=-1, metavar="PLAN|DIR [-- CMD...]")
 @click.option("--out", type=click.Path(), metavar="DIR", help="The sweep's folder. The same one goes on.")
 @click.option(
     "--prepare", multiple=True, metavar="CMD", help="Fills an arm's own {overlay} with {value}. Repeatable."
@@ -44,7 +65,7 @@ _LIMIT = 4 << 20
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Write the result there.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing while it runs.")
-def sweep(arguments: tuple[str, ...], **options: Any) -> int:
+def sweep(plans: tuple[str, ...], **options: Any) -> int:
     """Turn one lever at a time and say, with exact statistics, which of them decides.
 
     Every arm is a soak of its own, with its own run directory and the same requests. A lever that did
@@ -64,18 +85,13 @@ def sweep(arguments: tuple[str, ...], **options: Any) -> int:
     Exit code: 0 the plan ran to its end, 2 broken plan, 3 prerequisite missing, 15 inconclusive (the
     baseline did not fail often enough to compare with), 130 interrupted.
     """
-    given = Given(click.get_current_context())
-    modes = [name for name in ("list_levers", "dry_run", "slurm", "report_only", "task") if options[name]]
-    given.refuse(modes[1:], "is another thing to do than what else was asked for.", "Choose one of them.")
-    if options["as_json"]:
-        given.refuse(("shape",), "and --json contradict each other.", "Leave one of them out.")
+    context = click.get_current_context()
+    _check_options(Given(context), plans or context.meta[_COMMAND], options)
     if options["list_levers"]:
-        _print_levers(as_json=options["as_json"])
+        _print_levers(as_json=options["as_json"] or options["shape"] == "json")
         return 0
-    if options["place"] != "ray":
-        given.idle(("ray_address",), "the sweep does not run on Ray.")
-    source, command = _split(arguments)
-    plan, folder_path = _plan(source, command, options)
+    source = _only(plans)
+    plan, folder_path = _plan(source, context.meta[_COMMAND], options)
     if options["slurm"]:
         from crashlab.sweep.slurm import script
 
@@ -87,7 +103,7 @@ def sweep(arguments: tuple[str, ...], **options: Any) -> int:
     if options["dry_run"]:
         from crashlab.sweep.estimate import dry_run
 
-        for line in dry_run(plan, server):
+        for line in _sentences(dry_run(plan, server)):
             click.echo(line)
         return 0
     if options["task"] is not None:
@@ -101,15 +117,60 @@ def sweep(arguments: tuple[str, ...], **options: Any) -> int:
     return _run(plan, server, folder_path, options)
 
 
-def _split(arguments: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    if not arguments or arguments[0] == "--":
+_MODES = ("list_levers", "dry_run", "slurm", "report_only", "task")
+_RESULT = ("shape", "as_json", "output")
+_IDLE = {
+    "dry_run": (_RESULT, "a dry run has no result."),
+    "slurm": ((*_RESULT, "quiet"), "a script is printed, which has no result yet."),
+    "task": (_RESULT, "one run of an array has no result of its own; --report-only judges them together."),
+    "report_only": (("quiet", "place", "ray_address"), "nothing is run."),
+}
+"""Options that change nothing in a mode, and why."""
+
+
+def _check_options(given: Given, words: tuple[str, ...], options: dict[str, Any]) -> None:
+    """Raises UsageError for options that contradict each other; says which change nothing."""
+    modes = [name for name in _MODES if options[name]]
+    given.refuse(modes[1:], "is another thing to do than what else was asked for.", "Choose one of them.")
+    if options["as_json"]:
+        given.refuse(("shape",), "and --json contradict each other.", "Leave one of them out.")
+    if options["list_levers"]:
+        if words:
+            raise UsageError(
+                f"--list-levers lists the whole catalogue; {words[0]!r} would not be read.",
+                hint="Leave one of the two out; 'crashlab sweep PLAN --dry-run' shows a plan's levers.",
+            )
+        if options["shape"] not in ("text", "json"):
+            given.refuse(("shape",), "is for results; the catalogue is text or JSON.", "Leave it out.")
+        given.idle(sorted(given.names() - {"list_levers", "as_json", "shape"}), "the catalogue is listed.")
+        return
+    if options["place"] == "ray" and modes and modes[0] in ("slurm", "task"):
+        given.refuse(("place",), "ray and Slurm are two places to run.", "Choose one of them.")
+    if modes:
+        given.idle(*_IDLE[modes[0]])
+    if options["place"] != "ray" and not options["report_only"]:
+        given.idle(("ray_address",), "the sweep does not run on Ray.")
+
+
+def _sentences(lines: Iterator[str]) -> Iterator[str]:
+    """Long lines broken to the screen, but for commands, which are there to be copied."""
+    import textwrap
+
+    before = ""
+    for line in lines:
+        if line.startswith("baseline") or before.startswith("arm "):
+            yield line
+        else:
+            yield textwrap.fill(line, page_width(), subsequent_indent=" " * 10, break_on_hyphens=False)
+        before = line
+
+
+def _only(plans: tuple[str, ...]) -> str:
+    if not plans:
         raise click.UsageError("Which plan? 'crashlab sweep PLAN', or --list-levers for what can be turned.")
-    rest = arguments[1:]
-    if rest and rest[0] != "--":
-        raise click.UsageError(
-            f"{rest[0]!r} comes after the plan: options stand before it, the server's command after '--'."
-        )
-    return arguments[0], rest[1:]
+    if len(plans) > 1:
+        raise click.UsageError(f"{plans[1]!r} comes after the plan: the server's command comes after '--'.")
+    return plans[0]
 
 
 def _plan(source: str, command: tuple[str, ...], options: dict[str, Any]) -> tuple[Plan, str]:
@@ -141,6 +202,10 @@ def _plan(source: str, command: tuple[str, ...], options: dict[str, Any]) -> tup
         prepare=prepare,
         read_file=lambda name: _read(os.path.join(place, name)),
     )
+    if not options["report_only"]:
+        from crashlab.cli.sweepload import check_load
+
+        check_load(plan, source, os.getcwd(), files=options["place"] != "ray")
     return plan, options["out"] or os.path.join("crashlab-runs", f"sweep-{plan.name}")
 
 
@@ -181,6 +246,8 @@ def _run(plan: Plan, server: Server, path: str, options: dict[str, Any]) -> int:
     from crashlab.sweep.job import check_parallel
     from crashlab.sweep.runner import Sweep, SweepFolder
 
+    if options["output"]:
+        _check_target(options["output"])
     backend = _backend(plan, options)
     check_parallel(plan, backend.slots)
     folder = SweepFolder.open(path, plan, os.getcwd())
@@ -195,6 +262,13 @@ def _run(plan: Plan, server: Server, path: str, options: dict[str, Any]) -> int:
         _say(f"interrupted; 'crashlab sweep {path}' goes on", quiet=options["quiet"])
         return _INTERRUPTED
     return _code(plan, result)
+
+
+def _check_target(path: str) -> None:
+    """Raises UsageError for a file that cannot be written, before hours of runs and not after them."""
+    place = path if os.path.exists(path) else os.path.dirname(path) or "."
+    if os.path.isdir(path) or not os.access(place, os.W_OK):
+        raise UsageError(f"Cannot write {path}.", hint="Name a file in a folder that exists.")
 
 
 def _go(run: Any) -> SweepResult:
@@ -238,29 +312,19 @@ def _show(result: SweepResult, plan: Plan, folder: str | None, options: dict[str
     result = judged(result, level=plan.budget.level)
     if folder is not None:
         for name, shape in (("report.json", "json"), ("report.txt", "text"), ("report.html", "html")):
-            _write(os.path.join(folder, name), render(result, shape))
-    text = render(result, "json" if options["as_json"] else options["shape"])
+            write_file(os.path.join(folder, name), render(result, shape))
+    shape = "json" if options["as_json"] else options["shape"]
     if options["output"]:
-        _write(options["output"], text)
+        write_file(options["output"], render(result, shape))
     else:
-        sys.stdout.write(text)
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise UsageError(
-            f"{path} cannot be written: {error.strerror}.", hint="Give another file with -o."
-        ) from error
+        sys.stdout.write(render(result, shape, width=page_width()))
 
 
 def _code(plan: Plan, result: SweepResult) -> int:
     from crashlab.sweep.schedule import standings
 
     baseline = standings(plan, result.runs)[0]
-    return 0 if baseline.tally.events >= plan.budget.baseline_faults else _INCONCLUSIVE
+    return 0 if baseline.tally.events >= plan.budget.baseline_faults else exitcode.INCONCLUSIVE
 
 
 def _print_levers(*, as_json: bool) -> None:
@@ -283,10 +347,5 @@ def _print_levers(*, as_json: bool) -> None:
 
 
 def _say(text: str, *, quiet: bool) -> None:
-    from contextlib import suppress
-
-    from crashlab.report.safe import one_line
-
     if not quiet:
-        with suppress(OSError, ValueError):
-            click.echo(f"crashlab: {one_line(text, 400)}", err=True)
+        tell(text)

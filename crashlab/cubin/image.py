@@ -130,7 +130,3 @@ class Cubin:
         from crashlab.cubin import nvinfo
 
         return nvinfo.kernel_info(self.elf, self.symbols, kernel)
-
-    def find_function(self, mangled: str) -> FunctionSymbol | None:
-        """The function of that exact mangled name."""
-        return self.symbols.find(mangled)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from crashlab.debugger import flags
-from crashlab.debugger.exception_names import UNKNOWN, code_of, code_of_signal, normalise
+from crashlab.debugger.exception_numbers import UNKNOWN, code_of_signal
 from crashlab.debugger.focus import parse_focus
 from crashlab.debugger.frame import parse_frame
 from crashlab.debugger.frames import Backtraces
@@ -17,6 +17,7 @@ from crashlab.debugger.rows import SourceLine
 from crashlab.debugger.subjects import Subjects
 from crashlab.debugger.tablereader import TableReader
 from crashlab.facts import Dim3
+from crashlab.gpucore.exceptions import code_of, spelled
 
 MAX_KEPT = 64
 _TEXT = 400
@@ -169,7 +170,7 @@ class Reading:
         """Everything found, by the field names of ``Transcript``."""
         found = dict(self.found)
         name = found.get("exception")
-        if self.unhandled is not None and (name is None or normalise(name) == UNKNOWN):
+        if self.unhandled is not None and (name is None or spelled(name) == UNKNOWN):
             found["exception_code"] = self.unhandled
         if flags.ASSERT in self.flags and name is None:
             found.setdefault("exception_code", code_of("Warp Assert"))

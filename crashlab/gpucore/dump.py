@@ -283,10 +283,6 @@ class CoreDump:
     def uniform_predicates(self, warp: WarpRow) -> tuple[int, ...] | None:
         return self._words(warp.section, warp.row, layout.UNIFORM_PREDICATES)
 
-    def convergence_barriers(self, warp: WarpRow) -> tuple[int, ...] | None:
-        """B0, B1, … lane masks of a warp (since r575)."""
-        return self._words(warp.section, warp.row, layout.CONVERGENCE_BARRIERS)
-
     def backtrace(self, lane: LaneRow) -> tuple[BacktraceRow, ...] | None:
         """The device call stack, innermost level first; empty when the thread is in no call."""
         section = self.child(lane.section, lane.row, layout.BACKTRACE)

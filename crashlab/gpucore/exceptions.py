@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from crashlab.gpucore.layout import exception_name
+import re
+from functools import lru_cache
+
+from crashlab.gpucore.layout import EXCEPTION_NAMES, exception_name
 
 _TITLES = {
     5: "Warp Out-of-range Address",
@@ -43,6 +46,15 @@ _MEANINGS = {
     35: "the stack that the launch reserved for each thread ran out",
 }
 
+_ELSEWHERE = {
+    "invalid managed memory access": 15,
+    "non migratable system scoped atomic access": 16,
+    "cluster target block not present": 18,
+    "warp barrier arrival mismatch": 31,
+    "cluster shared memory issue": 32,
+}
+"""What some cuda-gdb prints that is neither the enumerator nor the title of today."""
+
 
 def title(code: int | None) -> str:
     """``14`` → ``Warp Illegal Address``; a code nobody knows yet prints as its number."""
@@ -57,6 +69,23 @@ def title(code: int | None) -> str:
 def meaning(code: int | None) -> str | None:
     """What the code says in a clause, or None."""
     return _MEANINGS.get(code) if code is not None else None
+
+
+def spelled(name: str) -> str:
+    """``Warp Out-of-range Address`` and ``CUDBG_EXCEPTION_WARP_OUT_OF_RANGE_ADDRESS`` → the same words."""
+    words = re.sub(r"[^a-z0-9]+", " ", name[:200].lower()).strip()
+    return words.removeprefix("cudbg exception ").removeprefix("cuda exception ")
+
+
+def code_of(name: str) -> int | None:
+    """The code of a name in anybody's spelling, of today or before; None when nobody has seen the name yet."""
+    return _codes().get(spelled(name))
+
+
+@lru_cache(maxsize=1)
+def _codes() -> dict[str, int]:
+    known = {spelled(name): code for code, name in EXCEPTION_NAMES.items()}
+    return {**known, **{spelled(title(code)): code for code in EXCEPTION_NAMES}, **_ELSEWHERE}
 
 
 def precision(code: int | None, *, lanes: int, has_warp: bool) -> str:

@@ -20,6 +20,7 @@ from crashlab.postmortem.words import counted
 
 
 def modules(dump: CoreDump, _focus: Focus) -> Table:
+    """One row a code image of the dump."""
     codemap = CodeMap(dump)
     rows = []
     for module in dump.modules:

@@ -34,6 +34,7 @@ def table(columns: str, rows: Iterable[tuple[object, ...]], note: str | None = N
 
 
 def devices(dump: CoreDump, focus: Focus) -> Table:
+    """One row a GPU: name, architecture, SMs, warps per SM, registers per lane."""
     return table(
         "device name arch sms warps_per_sm regs_per_lane pci_bus type sm_type",
         (
@@ -55,6 +56,7 @@ def devices(dump: CoreDump, focus: Focus) -> Table:
 
 
 def contexts(dump: CoreDump, focus: Focus) -> Table:
+    """One row a CUDA context: its address windows and the host thread it belongs to."""
     return table(
         "device context shared_window local_window global_window thread",
         (
@@ -100,6 +102,7 @@ def sms(dump: CoreDump, focus: Focus) -> Table:
 
 
 def kernels(dump: CoreDump, focus: Focus) -> Table:
+    """One row a kernel that was running: name, launch shape, blocks still resident."""
     codemap = CodeMap(dump)
     resident: dict[GridRow | None, list[int]] = {}
     for cta in dump.ctas:
@@ -135,6 +138,7 @@ def kernels(dump: CoreDump, focus: Focus) -> Table:
 
 
 def blocks(dump: CoreDump, focus: Focus) -> Table:
+    """One row a resident block: kernel, SM, coordinates."""
     rows = []
     for cta in dump.ctas:
         sm = dump.sm_of(cta)
@@ -164,6 +168,7 @@ def _place(dump: CoreDump, at: Place) -> tuple[object, ...]:
 
 
 def warp_table(dump: CoreDump, focus: Focus) -> Table:
+    """One row a warp: place, lane masks, PC and where in the code that is."""
     codemap = CodeMap(dump)
 
     def rows() -> Iterable[tuple[object, ...]]:
@@ -190,6 +195,8 @@ def warp_table(dump: CoreDump, focus: Focus) -> Table:
 
 
 def lane_table(dump: CoreDump, focus: Focus) -> Table:
+    """One row a thread: coordinates, PC, state, exception."""
+
     def rows() -> Iterable[tuple[object, ...]]:
         for at in warps(dump, focus):
             active = at.warp.active_lanes
@@ -232,6 +239,7 @@ def registers(dump: CoreDump, focus: Focus) -> Table:
 
 
 def backtraces(dump: CoreDump, focus: Focus) -> Table:
+    """One row a level of a thread's device call stack, innermost first."""
     codemap = CodeMap(dump)
 
     def rows() -> Iterable[tuple[object, ...]]:

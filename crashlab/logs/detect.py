@@ -40,7 +40,8 @@ _TRANSCRIPT = (
 class Evidence(NamedTuple):
     """Everything that a text holds. ``kinds`` names the parts that are not empty.
 
-    A ``transcript`` is only recognised here; the debugger's own parser reads it.
+    ``damage`` says what of a compressed file could not be read. A ``transcript`` is only recognised
+    here; the debugger's own parser reads it.
     """
 
     kinds: frozenset[str]
@@ -51,6 +52,7 @@ class Evidence(NamedTuple):
     sanitizer: SanitizerLog = SanitizerLog()
     probe: ProbeStory | None = None
     lines: int = 0
+    damage: str | None = None
 
 
 class EvidenceReader:
@@ -118,9 +120,10 @@ def read_evidence(source: Iterable[bytes | str] | bytes | str) -> Evidence:
 def read_evidence_file(path: str) -> Evidence:
     """Read a file of any size. Raises UnreadableInput if it cannot be opened or read."""
     reader = EvidenceReader()
-    for line in read_file(path):
+    damage: list[str] = []
+    for line in read_file(path, damage.append):
         reader.feed(line)
-    return reader.result()
+    return reader.result()._replace(damage=damage[0] if damage else None)
 
 
 def detect(source: Iterable[bytes | str] | bytes | str) -> frozenset[str]:

@@ -8,7 +8,7 @@ beginning. Patterns have no nested quantifiers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO, NamedTuple
 
 from crashlab.logs.lazy import Lazy
@@ -149,11 +149,11 @@ def read_lines(source: Iterable[bytes | str] | bytes | str) -> Iterator[Line]:
         yield from parts(clean(raw), number)
 
 
-def read_file(path: str) -> Iterator[Line]:
+def read_file(path: str, note: Callable[[str], None] | None = None) -> Iterator[Line]:
     """Stream a log file (plain, gzip or xz) in pieces of 1 MiB.
 
-    Raises UnreadableInput if it is no file that can be read, is compressed with zstd, or unpacks to more
-    than 16 GiB or to more than 500 times its size.
+    ``note`` gets a sentence when a compressed file was cut short or is damaged. Raises UnreadableInput if it
+    is no file that can be read, a GPU core dump, compressed with zstd, or unpacks to more than 16 GiB.
     """
     from crashlab.errors import UnreadableInput
     from crashlab.inputfile import open_regular
@@ -161,19 +161,24 @@ def read_file(path: str) -> Iterator[Line]:
     splitter = LineSplitter()
     with open_regular(path, "log") as stream:
         try:
-            for piece in _pieces(stream, path):
+            for piece in _pieces(stream, path, note):
                 yield from splitter.feed(piece)
         except OSError as error:
             raise UnreadableInput(f"cannot read the log {path}: {error.strerror or error}") from error
     yield from splitter.finish()
 
 
-def _pieces(stream: BinaryIO, path: str) -> Iterator[bytes]:
+def _pieces(stream: BinaryIO, path: str, note: Callable[[str], None] | None) -> Iterator[bytes]:
     from crashlab.errors import UnreadableInput
     from crashlab.inflate import compression, inflate
 
     magic = stream.read(6)
     stream.seek(0)
+    if magic[:4] == b"\x7fELF":
+        raise UnreadableInput(
+            f"{path} is an ELF file, not a log",
+            hint="A GPU core dump is given by itself: crashlab analyze FILE.",
+        )
     kind = compression(magic)
     if kind is None:
         while chunk := stream.read(_CHUNK):
@@ -184,15 +189,18 @@ def _pieces(stream: BinaryIO, path: str) -> Iterator[bytes]:
             f"the log {path} is compressed with zstd, which is not read here",
             hint="Unpack it first: zstd -d.",
         )
-    import os
-
-    most = min(_MOST_UNPACKED, max(_UNPACKED_ANYWAY, _RATIO * os.fstat(stream.fileno()).st_size))
     size = 0
-    for piece in inflate(stream, kind):
+
+    def damaged() -> None:
+        if note is not None:
+            name = path.rsplit("/", 1)[-1]
+            note(f"{name} is cut short or damaged: it was read up to byte {size:,} of what it unpacks to.")
+
+    for piece in inflate(stream, kind, damaged):
         size += len(piece)
-        if size > most:
+        if size > _MOST_UNPACKED:
             raise UnreadableInput(
-                f"the log {path} unpacks to more than {most:,} bytes",
+                f"the log {path} unpacks to more than {_MOST_UNPACKED:,} bytes",
                 hint="Unpack it yourself and give the part around the crash.",
             )
         yield piece

@@ -122,6 +122,7 @@ def faulting_lanes(dump: CoreDump, warp: WarpRow) -> tuple[LaneRow, ...]:
 
 
 def active_lanes(warp: WarpRow, lanes: tuple[LaneRow, ...]) -> tuple[LaneRow, ...]:
+    """Those lanes that the warp's mask calls active; all of them where the dump has no mask."""
     mask = warp.active_lanes
     if mask is None:
         return lanes

@@ -13,6 +13,7 @@ from crashlab.postmortem.attribute import Attribution, attribute, module_of, slo
 from crashlab.postmortem.codemap import CodeMap
 from crashlab.postmortem.disassembly import Disassembly, is_unknown
 from crashlab.postmortem.evidence import ASSERT, FaultGroup, collect
+from crashlab.postmortem.fromfault import verdict_of
 from crashlab.postmortem.instruction import instruction_at
 from crashlab.postmortem.whose import library_of
 from crashlab.sass.line import SassLine
@@ -63,18 +64,9 @@ def _fault(
     instruction, address = None, None
     if kind == "gpu-fault":
         instruction, address = _access(dump, codemap, disassembly, lead, lines, addresses)
-    verdict = facts.Verdict(
-        kind=kind,
-        headline="",
-        exception=fault.exception,
-        kernel=fault.kernel,
-        function=fault.function,
-        pc=fault.pc,
-        pc_source=fault.pc_source,
+    verdict = verdict_of(kind, fault)._replace(
         instruction=instruction,
-        source=fault.source,
         library=library_of(fault, lead.code),
-        module=fault.module,
         where=_with_threads(fault.where, address),
         address=address,
     )

@@ -11,13 +11,13 @@ from typing import NamedTuple
 from crashlab import facts
 from crashlab.cubin.demangle import demangle
 from crashlab.debugger import flags
-from crashlab.debugger.exception_names import code_of
 from crashlab.debugger.frame import split_clone
 from crashlab.debugger.rows import Frame
 from crashlab.debugger.transcript import Transcript
 from crashlab.errors import CrashlabError
 from crashlab.gpucore import exceptions
 from crashlab.postmortem import wording
+from crashlab.postmortem.fromfault import verdict_of
 from crashlab.postmortem.samename import same_function
 from crashlab.sass.operands import parse as parse_instruction
 
@@ -45,19 +45,7 @@ def from_transcript(transcript: Transcript) -> TranscriptFinding:
     if kind in ("unreadable", "no-fault"):
         return TranscriptFinding(_empty(kind, transcript))
     fault = fault_of(transcript)
-    verdict = facts.Verdict(
-        kind=kind,
-        headline="",
-        exception=fault.exception,
-        kernel=fault.kernel,
-        function=fault.function,
-        pc=fault.pc,
-        pc_source=fault.pc_source,
-        instruction=fault.instruction,
-        source=fault.source,
-        where=fault.where,
-        address=_address(kind),
-    )
+    verdict = verdict_of(kind, fault)._replace(address=_address(kind))
     verdict = verdict._replace(
         headline=_headline(verdict),
         confidence=_confidence(transcript, verdict),
@@ -75,7 +63,7 @@ def kind_of(transcript: Transcript) -> str:
         return "device-assert"
     if transcript.exception or transcript.errorpc is not None or flags.UNHANDLED in transcript.flags:
         return "gpu-fault"
-    seen = {code_of(lane.exception) for lane in transcript.lanes if lane.exception}
+    seen = {exceptions.code_of(lane.exception) for lane in transcript.lanes if lane.exception}
     if seen:
         return "device-assert" if seen == {ASSERT} else "gpu-fault"
     if flags.TRAP in transcript.flags:
@@ -111,7 +99,7 @@ def exception_of(transcript: Transcript) -> facts.GpuException | None:
         shown = next((lane.exception for lane in transcript.lanes if lane.exception), None)
         if shown is None:
             return None
-        name, code = shown, code_of(shown)
+        name, code = shown, exceptions.code_of(shown)
     title = exceptions.title(code) if code is not None else name or ""
     lanes = sum(1 for lane in transcript.lanes if lane.exception)
     precision = None

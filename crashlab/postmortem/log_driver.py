@@ -14,6 +14,7 @@ from crashlab.gpucore import exceptions
 from crashlab.logs.asserts import DeviceAssert
 from crashlab.logs.driver_facts import DriverDump, DriverException, DriverLog
 from crashlab.logs.driver_log import dumps_with_exceptions
+from crashlab.postmortem.fromfault import verdict_of
 from crashlab.postmortem.log_finding import NO_DUMP, LogFinding
 
 ASSERT = 12
@@ -98,15 +99,9 @@ def _from_exceptions(log: DriverLog, named: tuple[DriverDump, ...]) -> LogFindin
     if exception.code == ASSERT:
         fault = _with_assert(fault, log.asserts)
         faults = (fault, *faults[1:])
-    verdict = facts.Verdict(
-        kind="device-assert" if exception.code == ASSERT else "gpu-fault",
+    kind = "device-assert" if exception.code == ASSERT else "gpu-fault"
+    verdict = verdict_of(kind, fault)._replace(
         headline=_headline(fault, exception),
-        exception=fault.exception,
-        kernel=fault.kernel,
-        pc=fault.pc,
-        pc_source=fault.pc_source,
-        source=fault.source,
-        where=fault.where,
         address=facts.Address("not-recoverable", why="no register was read: there is no usable dump"),
         confidence=_confidence(dump, exception, fault, len(named)),
         does_not_mean=(
@@ -228,12 +223,8 @@ def _from_asserts(log: DriverLog) -> LogFinding:
     source = facts.Source(first.file, first.line) if first.file and first.line is not None else None
     exception = facts.GpuException(ASSERT, exceptions.title(ASSERT), None, first.expression)
     fault = facts.Fault(exception, None, None, source=source, where=where, reports=first.times)
-    verdict = facts.Verdict(
-        kind="device-assert",
+    verdict = verdict_of("device-assert", fault)._replace(
         headline=f"Device-side assert failed at {place}: {first.expression} ({first.times} threads reported)",
-        exception=exception,
-        source=source,
-        where=where,
         address=facts.Address("not-applicable"),
         confidence=facts.Confidence(
             "medium", ("The CUDA runtime printed the assertion with file and line.", NO_DUMP)

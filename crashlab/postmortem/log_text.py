@@ -11,6 +11,7 @@ from crashlab.logs.kernel_log import KernelLog
 from crashlab.logs.sanitizer import SanitizerFault, SanitizerLog
 from crashlab.logs.serving_facts import ServingStory
 from crashlab.logs.xid import XidDetail
+from crashlab.postmortem.fromfault import verdict_of
 from crashlab.postmortem.log_finding import NO_DUMP, LogFinding
 from crashlab.postmortem.words import article
 
@@ -28,14 +29,8 @@ def from_sanitizer(log: SanitizerLog) -> LogFinding | None:
     first = found[0]
     faults = tuple(_sanitizer_fault(fault) for fault in found)
     fault = faults[0]
-    verdict = facts.Verdict(
-        kind=_SANITIZER_KINDS.get(first.kind, "gpu-fault"),
+    verdict = verdict_of(_SANITIZER_KINDS.get(first.kind, "gpu-fault"), fault)._replace(
         headline=_sanitizer_headline(first),
-        kernel=fault.kernel,
-        function=fault.function,
-        instruction=fault.instruction,
-        source=fault.source,
-        where=fault.where,
         address=_sanitizer_address(first),
         confidence=facts.Confidence(
             "medium", ("compute-sanitizer checked the access itself and names kernel and thread.", NO_DUMP)

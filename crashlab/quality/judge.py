@@ -37,6 +37,7 @@ LESS_SURE = 0.1
 """Nats a token: a smaller fall of how likely right answers are thought does not count."""
 _MOST_ERRORS = 0.5
 _FIFTH = 0.2
+_HARDLY = 0.1
 _APART = 1e-4
 _EXACT = ("It does not say which kernel computed wrong values: nothing faulted.",)
 _NOT_EQUAL = (
@@ -88,6 +89,8 @@ def judge_two(
     )
     if not pair.pairs.total:
         headline = f"No difference in the look of {arms[1].passes[-1].looked_at:,} answers of A and B shown"
+    elif all(_hardly_right(arm.passes[-1]) for arm in arms):
+        headline += "; almost nothing is right in either, so that a difference could hardly show"
     headline += _apart_words(pair, floor)
     return Verdict(NO_DIFFERENCE, headline, reasons=tuple(reasons), does_not_mean=_NOT_EQUAL)
 
@@ -104,7 +107,7 @@ def judge_one(arm: ArmFacts, floor: Comparison | None, expect: float | None, alp
         return broken
     counts = last.counts
     kinds = _kinds(last)
-    limits = clopper_pearson(last.odd_answers, last.looked_at, 1 - alpha / PARTS)
+    limits = clopper_pearson(last.odd_answers, last.looked_at, alpha / PARTS)
     reasons = [f"{last.odd_answers} of {last.looked_at} answers look degenerate: {_odd_words(last)}"]
     if limits.low >= _FIFTH / 2 and last.odd_answers >= _FIFTH * last.looked_at:
         share = f"{last.odd_answers} of {last.looked_at} answers"
@@ -121,8 +124,17 @@ def judge_one(arm: ArmFacts, floor: Comparison | None, expect: float | None, alp
             found = (*kinds, name) if kinds else (name,)
             return Verdict(kind, f"The server {word}: {seen}", arm.name, found, (seen, *reasons), _ALONE)
         reasons.insert(0, seen)
+    elif _hardly_right(last):
+        headline = f"Almost nothing is right ({_right(arm)}); without a control arm or --expect this cannot be judged"
+        return Verdict(INCONCLUSIVE, headline, reasons=tuple(reasons), does_not_mean=_ONE_ARM)
     headline = f"No garbage seen in {counts.answered:,} answers of one server ({_right(arm)} right)"
     return Verdict(NOTHING_FOUND, headline, reasons=tuple(reasons), does_not_mean=_ONE_ARM)
+
+
+def _hardly_right(one: PassFacts) -> bool:
+    """So few that a broken server and a model that cannot do this look alike."""
+    counts = one.counts
+    return bool(counts.answered) and counts.correct <= _HARDLY * counts.answered
 
 
 _ONE_ARM = (

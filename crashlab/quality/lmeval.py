@@ -63,6 +63,17 @@ def argv_of(job: Job, program: str, output: str) -> list[str]:
     return argv if job.limit is None else [*argv, "--limit", str(job.limit)]
 
 
+def find_program() -> str:
+    """Path of lm-eval. Raises MissingTool if it is not installed."""
+    program = shutil.which(PROGRAM)
+    if program is None:
+        raise MissingTool(
+            "lm-eval is not installed here.",
+            hint="pip install 'lm-eval[api]', or ask the built-in questions by leaving out --lm-eval.",
+        )
+    return program
+
+
 def ask(
     job: Job,
     label: str,
@@ -77,12 +88,7 @@ def ask(
             f"The server calls its model {job.server.model[:80]!r}, which lm-eval would take apart.",
             hint="Start it with a plain --served-model-name.",
         )
-    program = shutil.which(PROGRAM)
-    if program is None:
-        raise MissingTool(
-            "lm-eval is not installed here.",
-            hint="pip install 'lm-eval[api]', or ask the built-in questions by leaving out --lm-eval.",
-        )
+    program = find_program()
     output = (
         tempfile.mkdtemp(prefix="lm-eval-") if folder is None else os.path.join(folder, f"lm-eval-{label}")
     )

@@ -7,7 +7,6 @@ import json
 from typing import NamedTuple
 
 NUMBER, EXACT, REGEX, NONE = "number", "exact", "regex", "none"
-SCORINGS = (NUMBER, EXACT, REGEX, NONE)
 """How an answer is scored: the last number in it, the whole text, a pattern that must occur, not at all."""
 
 

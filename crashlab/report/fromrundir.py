@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 from crashlab import facts
+from crashlab.quality import recorded as asked
 from crashlab.report import build
 from crashlab.report.fromtext import analyze_logs
 from crashlab.report.options import DEFAULTS, AnalyzeOptions
@@ -21,11 +22,12 @@ from crashlab.report.runverdict import settle
 from crashlab.rundir import layout
 from crashlab.rundir.output import merged_blocks, missing
 from crashlab.rundir.reader import RunFolder, open_run
-from crashlab.soak.verdict import settle_recorded
+from crashlab.soak import verdict as soak_verdict
 
 _HEAD, _TAIL = 4 << 20, 12 << 20
 """How much of a long output is read again: its beginning (configuration) and its end (what happened).
 Reading 200 MB closely would take minutes."""
+_EXCERPT = "output.log"
 _TELLING = (b"coredump: ", b"CUDA error", b"cudaError", b"NVRM: Xid", b"EngineDeadError")
 """Lines between that are read all the same."""
 
@@ -51,7 +53,7 @@ def analyze_rundir(
             process=process_of(run, chosen),
         )
         report = build.analyze(dumps, options) if dumps else analyze_logs(options)
-    report = settle(report, run, chosen, bool(dumps))
+    report = settle(_named(report, chosen), run, chosen, bool(dumps))
     others = [n for n in run.attempts if n != chosen]
     if others:
         notes.append(f"This is attempt {chosen}; the run has {len(run.attempts)} attempts.")
@@ -60,7 +62,15 @@ def analyze_rundir(
         xid=report.xid or xids_of(run, chosen),
         provenance=(*report.provenance, *notes, *run.problems, *missing(run, chosen)),
     )
-    return settle_recorded(report, run.of(chosen))
+    report = soak_verdict.settle_recorded(report, run.of(chosen))
+    return asked.settle_recorded(report, run.events)
+
+
+def _named(report: facts.Report, attempt: int) -> facts.Report:
+    """The report with the output under the name that it has in the run directory."""
+    name = f"{layout.OUTPUT}/{attempt:03d}.*.log"
+    inputs = tuple(one._replace(path=name) if one.path == _EXCERPT else one for one in report.inputs)
+    return report._replace(inputs=inputs)
 
 
 def dumps_of(run: RunFolder, attempt: int) -> tuple[list[str], list[str]]:
@@ -143,7 +153,7 @@ def _output(run: RunFolder, attempt: int, notes: list[str]) -> Iterator[tuple[st
         yield ()
         return
     with tempfile.TemporaryDirectory(prefix="crashlab-") as folder:
-        path = os.path.join(folder, "output.log")
+        path = os.path.join(folder, _EXCERPT)
         try:
             with open(path, "wb") as file:
                 skipped = _write_excerpt(file, merged_blocks(run, attempt), total)

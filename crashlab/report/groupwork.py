@@ -6,9 +6,11 @@ A process of its own also bounds what a hostile dump can break: if one dies, onl
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any
 
@@ -64,11 +66,23 @@ def _in_order(
     """At most twice as many chunks as processes are under way: a thousand reports need not wait in memory."""
     waiting: list[Future[list[facts.Report]]] = []
     for chunk in chunks:
-        waiting.append(pool.submit(_read, chunk, options))
+        with _interrupts_later():
+            waiting.append(pool.submit(_read, chunk, options))
         if len(waiting) >= 2 * jobs:
             yield waiting.pop(0).result()
     while waiting:
         yield waiting.pop(0).result()
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Ctrl-C is for us alone: a process that is started meanwhile inherits that it is blocked, and would
+    else print a traceback of its own while it is still loading. Ours comes when the block ends."""
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
 def _read(paths: Sequence[str], options: AnalyzeOptions) -> list[facts.Report]:
@@ -78,7 +92,9 @@ def _read(paths: Sequence[str], options: AnalyzeOptions) -> list[facts.Report]:
 def _alone(path: str, options: AnalyzeOptions) -> facts.Report:
     try:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            return pool.submit(_read, [path], options).result()[0]
+            with _interrupts_later():
+                future = pool.submit(_read, [path], options)
+            return future.result()[0]
     except BrokenProcessPool:
         return _fatal(path, options)
 

@@ -54,16 +54,19 @@ def dumps(report: facts.Report) -> str:
     return written(to_json(report)) + "\n"
 
 
-def loads(text: str | bytes) -> facts.Report:
-    """Read a report.json; UnreadableInput when it is none."""
+def parsed(text: str | bytes, hint: str) -> Any:
+    """Plain JSON values; UnreadableInput with that hint when the text is no JSON."""
     import json
 
     try:
-        raw = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UnreadableInput(
-            f"This is not JSON: {error}.", hint="Give the report.json that crashlab wrote."
-        ) from error
+        raise UnreadableInput(f"This is not JSON: {error}.", hint=hint) from error
+
+
+def loads(text: str | bytes) -> facts.Report:
+    """Read a report.json; UnreadableInput when it is none."""
+    raw = parsed(text, "Give the report.json that crashlab wrote.")
     if not isinstance(raw, dict) or not str(raw.get("schema", "")).startswith("crashlab.report/"):
         raise UnreadableInput(
             "This JSON is not a crashlab report: it has no 'schema' of the form crashlab.report/N.",

@@ -13,6 +13,10 @@ from crashlab.rundir.reader import Event, RunFolder
 
 _OPEN = ("inconclusive", "no-fault", "unreadable")
 _NO_DUMP = "It does not mean that nothing failed on the GPU: no dump was taken."
+_WHO_KILLED = (
+    "It does not say who sent SIGKILL: the kernel short of memory (dmesg, the cgroup's memory.events), a container's "
+    "time limit, or a person."
+)
 
 
 def settle(report: facts.Report, run: RunFolder, attempt: int, has_dump: bool) -> facts.Report:
@@ -77,7 +81,7 @@ def _killed(name: str, events: tuple[Event, ...]) -> facts.Verdict:
         confidence=facts.Confidence(
             "medium", ("the exit status of the command", "no dump and no error line")
         ),
-        does_not_mean=(_NO_DUMP,),
+        does_not_mean=(_NO_DUMP, *((_WHO_KILLED,) if name == "SIGKILL" else ())),
     )
 
 

@@ -60,6 +60,16 @@ def read_all(logs: Sequence[str], dmesg: Sequence[str]) -> TextEvidence:
     return TextEvidence(paths, tuple(read_evidence_file(path) for path in paths))
 
 
+def _with_damage(report: facts.Report, text: TextEvidence) -> facts.Report:
+    """What could not be read limits every verdict, and a clean one most."""
+    told = tuple(part.damage for part in text.parts if part.damage is not None)
+    if not told:
+        return report
+    cautions = tuple(f"It does not speak of the rest of a log: {one}" for one in told)
+    verdict = report.verdict._replace(does_not_mean=(*report.verdict.does_not_mean, *cautions))
+    return report._replace(verdict=verdict)
+
+
 def join(report: facts.Report, text: TextEvidence, process: CrashedProcess | None = None) -> facts.Report:
     """The report of a readable dump, with the logs held against it.
 
@@ -74,7 +84,7 @@ def join(report: facts.Report, text: TextEvidence, process: CrashedProcess | Non
         if part.driver.dumps:
             readers.setdefault("driver_log", _driver_status(part))
     report = report._replace(inconsistencies=tuple(inconsistencies), readers=readers)
-    report = _with_host(report, text)
+    report = _with_damage(_with_host(report, text), text)
     return join_xid(report, text.xids, process or _process(report, text))
 
 
@@ -105,7 +115,8 @@ def without_dump(
     else:
         told = tuple(s for part in text.parts if part.story is not None for s in part.story.sentences)
         report = report._replace(provenance=tuple(dict.fromkeys((*report.provenance, *told))))
-    return join_xid(report._replace(readers=readers), text.xids, process or _process(report, text))
+    report = _with_damage(report._replace(readers=readers), text)
+    return join_xid(report, text.xids, process or _process(report, text))
 
 
 def _process(report: facts.Report, text: TextEvidence) -> CrashedProcess:

@@ -101,10 +101,14 @@ def open_run(path: str | os.PathLike[str]) -> RunFolder:
     return RunFolder(folder, info, events, segments, tuple(problems))
 
 
+_MARKS = ("started", "ended", "soak-outcome", "run-ended")
+"""A server that somebody else runs has no start and end in the record: a soak's outcome ends that attempt."""
+
+
 def _complete(events: tuple[Event, ...]) -> bool:
     """Whether nothing of the program can be missing: the run has its end, or its last attempt has and only
     the analysis of it does not (which reads the record before the end is written)."""
-    marks = [event.kind for event in events if event.kind in ("started", "ended", "run-ended")]
+    marks = [event.kind for event in events if event.kind in _MARKS]
     return bool(marks) and marks[-1] != "started"
 
 

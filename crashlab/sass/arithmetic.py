@@ -44,11 +44,13 @@ def _with_carry(machine: Machine, found: tuple[int, int] | None, bits: int, soun
 
 
 def iadd3(machine: Machine) -> Values:
+    """IADD3: the sum of its terms and of the carries that come in, with the carries that go out."""
     bits = 64 if "64" in machine.modifiers else 32
     return _with_carry(machine, _sum(machine, machine.values, bits), bits)
 
 
 def imad(machine: Machine) -> Values | None:
+    """IMAD: ``a * b + c``, low, ``.HI`` or ``.WIDE``; None for a form that is not known."""
     if len(machine.values) != 3:
         return None
     wide = "WIDE" in machine.modifiers
@@ -68,6 +70,7 @@ def imad(machine: Machine) -> Values | None:
 
 
 def lea(machine: Machine) -> Values | None:
+    """LEA: ``(a << shift) + b``, or the upper half of it; None for a form that is not known."""
     operands = machine.values
     high, extend = "HI" in machine.modifiers, "SX32" in machine.modifiers
     expected = 4 if high and not extend else 3
@@ -89,6 +92,7 @@ def lea(machine: Machine) -> Values | None:
 
 
 def shf(machine: Machine) -> Values | None:
+    """SHF: a 64-bit pair shifted, one half of it; the values are unknown for shifts past 31 bits."""
     if len(machine.values) != 3:
         return None
     low, shift, high = (machine.word(operand) for operand in machine.values)

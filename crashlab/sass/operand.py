@@ -13,7 +13,9 @@ _REGISTER = re.compile(
     re.ASCII,  # without it \d also takes the digits of other scripts
 )
 _INTEGER = re.compile(r"([-~]?)(?:0x([0-9a-fA-F]{1,16})|(\d{1,19}))\Z", re.ASCII)
-_FLOAT = re.compile(r"[-+|]*(?:\d{1,24}\.?\d{0,40}(?:e[-+]?\d{1,5})?|INF|QNAN|SNAN)\|?\Z", re.IGNORECASE | re.ASCII)
+_FLOAT = re.compile(
+    r"[-+|]*(?:\d{1,24}\.?\d{0,40}(?:e[-+]?\d{1,5})?|INF|QNAN|SNAN)\|?\Z", re.IGNORECASE | re.ASCII
+)
 _KINDS = {"R": "register", "UR": "uniform", "P": "predicate", "UP": "uniform-predicate", "B": "barrier"}
 
 

@@ -7,8 +7,6 @@ never used, so no function here returns them.
 
 from __future__ import annotations
 
-CONSTANTS = frozenset({"RZ", "URZ", "PT", "UPT"})
-
 # The highest index that names a register, by file: what comes after it is the constant.
 _HIGHEST = {"R": 254, "UR": 254, "P": 6, "UP": 6, "B": 15}
 

@@ -8,6 +8,7 @@ from crashlab.sass.machine import MASK, Machine, Values, signed
 
 
 def lop3(machine: Machine) -> Values | None:
+    """LOP3: any logic of three words, by its truth table; None for a form that is not known."""
     if len(machine.values) != 4 or machine.values[3].value is None or "PAND" in machine.modifiers:
         return None
     table = machine.values[3].value
@@ -28,6 +29,7 @@ def lop3(machine: Machine) -> Values | None:
 
 
 def select(machine: Machine) -> Values | None:
+    """SEL: one of two words, by a predicate; None for a form that is not known."""
     if len(machine.values) != 2 or len(machine.conditions) != 1:
         return None
     bits = 64 if "64" in machine.modifiers else 32
@@ -48,6 +50,7 @@ _COMPARE: dict[str, Callable[[int, int], bool]] = {
 
 
 def isetp(machine: Machine) -> Values | None:
+    """ISETP: a comparison of two integers into predicates; None for a form that is not known."""
     kind = next((name for name in _COMPARE if name in machine.modifiers), None)
     operands, targets = machine.operands[2:], machine.operands[:2]
     if kind is None or len(operands) not in (3, 4) or not {"AND", "OR"} & machine.modifiers:
@@ -81,6 +84,7 @@ def _extend(kind: str, a: int, b: int, lower: bool) -> bool:
 
 
 def minmax(machine: Machine) -> Values | None:
+    """IMNMX and VIMNMX: the smaller or the larger word, by a predicate; None for a form that is not known."""
     if len(machine.values) != 2 or len(machine.conditions) != 1 or machine.leading:
         return None
     if machine.modifiers - {"U32", "S32"}:
@@ -94,6 +98,7 @@ def minmax(machine: Machine) -> Values | None:
 
 
 def absolute(machine: Machine) -> Values | None:
+    """IABS: a word without its sign; None for a form that is not known."""
     if len(machine.values) != 1 or machine.modifiers:
         return None
     value = machine.word(machine.values[0])
@@ -101,6 +106,7 @@ def absolute(machine: Machine) -> Values | None:
 
 
 def permute(machine: Machine) -> Values | None:
+    """PRMT: four bytes chosen from two words; None for a form that is not known."""
     if len(machine.values) != 3 or machine.modifiers:
         return None
     a, selector, b = (machine.word(operand) for operand in machine.values)

@@ -45,6 +45,7 @@ def bulk_prefetch(_: Modifiers, __: Sequence[Operand]) -> Shape:
 
 
 def pairs(_: Modifiers, __: Sequence[Operand]) -> Shape:
+    """Two pointers and a size."""
     return Shape(0, (2, 2, 1))
 
 

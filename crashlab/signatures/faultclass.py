@@ -7,8 +7,6 @@ encountered". So a log alone narrows the exception down and never names it.
 
 from __future__ import annotations
 
-import re
-
 from crashlab.signatures.logtext import LogText
 from crashlab.signatures.patterns import folded
 
@@ -59,20 +57,3 @@ def host_error(code: int) -> str | None:
 def errors_in(log: LogText) -> frozenset[str]:
     """The host error classes that the lines of ``log`` name."""
     return frozenset(name for text, name in _BY_TEXT if log.find(folded(text)) is not None)
-
-
-def normal_name(name: str) -> str:
-    """``"Warp Out-of-range Address"`` and ``CUDBG_EXCEPTION_WARP_OUT_OF_RANGE_ADDRESS`` alike."""
-    text = re.sub(r"[^a-z0-9]+", " ", name[:200].lower()).strip()
-    return text.removeprefix("cudbg exception ").removeprefix("cuda exception ")
-
-
-def code_of(name: str) -> int | None:
-    """The exception number of a name in the debugger's or the driver's spelling, if known."""
-    from crashlab.gpucore.layout import EXCEPTION_NAMES
-
-    wanted = normal_name(name)
-    for code, known in EXCEPTION_NAMES.items():
-        if normal_name(known) == wanted:
-            return code
-    return None

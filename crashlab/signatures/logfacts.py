@@ -25,8 +25,6 @@ class LogFacts(NamedTuple):
     xids: tuple[int, ...] | None
 
 
-NOTHING = LogFacts({}, {}, None)
-
 # (literal that must be in the line, expression, key): versions and hardware.
 _ENV = (
     ("llm engine (v", r"llm engine \(v([\w.+-]{1,60})\)", "vllm"),

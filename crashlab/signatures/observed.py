@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from crashlab.facts import EnvFact
+from crashlab.gpucore.exceptions import code_of
 from crashlab.signatures import faultclass
 from crashlab.signatures.logtext import LogText
 
@@ -115,7 +116,7 @@ def observe(
     name = text(get(verdict, "exception", "name"))
     code = number(get(verdict, "exception", "code"))
     if code is None and name is not None:
-        code = faultclass.code_of(name)
+        code = code_of(name)
     arch = arch_number(get(verdict, "where", "sm_arch"))
     if arch is None and "arch" in env:
         arch = arch_number(env["arch"].value)

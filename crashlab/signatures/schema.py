@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from crashlab.gpucore.exceptions import code_of
 from crashlab.signatures import faultclass, versions
 from crashlab.signatures.criteria import KEYS, ORDER, Criterion
 from crashlab.signatures.entry import (
@@ -134,7 +135,7 @@ def _plain(shape: str, value: Any, where: str) -> Any:
 
 def _exception(item: Any, where: str) -> int:
     if isinstance(item, str):
-        code = faultclass.code_of(item)
+        code = code_of(item)
         if code is None:
             raise BadEntry(f"{where}: unknown exception name {item!r}", hint="Its number works as well.")
         return code

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from crashlab.soak import driver as phases
 from crashlab.soak import progress
 from crashlab.soak.driver import LoadDriver
-from crashlab.soak.exposure import Exposure, ExposureMeter, duration
+from crashlab.soak.exposure import Exposure, ExposureMeter
 from crashlab.soak.judge import Judge
 from crashlab.soak.outcome import STALL, Outcome
 from crashlab.soak.probe import Reading
@@ -97,7 +97,8 @@ class Attempt:
             self._tell("soak-ready", {"seconds": round(now - self._began, 1), **load.ready._asdict()})
         fresh = reading is not None and (self._seen is None or reading.at > self._seen.at)
         if self._loading:
-            self._meter.see(now, reading.counters if fresh and reading is not None else None)
+            counters = reading.counters if fresh and reading is not None else None
+            self._meter.see(now, counters, reading.at if reading is not None else None)
         self._seen = reading
         status = self._progress.see(self._sight(view, reading, now))
         if status.state != self._state:
@@ -176,9 +177,7 @@ class Attempt:
             len(view.faults),
             view.dump_bytes,
             self._number,
-            f"waiting for a first answer ({load.not_ready}, {duration(now - self._began)})"
-            if not self._loading
-            else "",
+            f"waiting for a first answer: {load.not_ready}" if not self._loading else "",
         )
 
     def _tokens_per_second(self, now: float, exposure: Exposure) -> float:

@@ -74,6 +74,7 @@ class Board:
         self.errors: collections.Counter[str] = collections.Counter()
         self.shapes: collections.Counter[str] = collections.Counter()
         self.last_byte: float | None = None
+        self.first_success: float | None = None
         self.last_success: float | None = None
         self.failures_in_a_row = 0
         self.flagged = 0
@@ -107,6 +108,8 @@ class Board:
             self.succeeded += 1
             self.failures_in_a_row = 0
             self.last_success = now
+            if self.first_success is None:
+                self.first_success = now
             return
         self.errors[record.error] += 1
         if record.error == "rejected":

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from crashlab.errors import UsageError
+from crashlab.postmortem.words import counted
 from crashlab.soak.exposure import Exposure, duration
 
 _PART = re.compile(r"(\d+(?:\.\d+)?)(d|h|m|s|)")
@@ -27,7 +28,7 @@ class Budget(NamedTuple):
         if self.steps is not None and (exposure.engine_steps or 0) >= self.steps:
             return f"{self.steps:,} engine steps"
         if self.requests is not None and exposure.requests >= self.requests:
-            return f"{self.requests:,} requests"
+            return counted(self.requests, "request")
         return None
 
     def left(self, used: Exposure) -> Budget:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from crashlab.postmortem.words import counted
 from crashlab.soak.board import Board
 from crashlab.soak.metrics import Counters
 
@@ -11,8 +12,9 @@ _ROLES = ("engine_steps", "generation_tokens", "prompt_tokens")
 
 
 class Exposure(NamedTuple):
-    """``seconds`` under load. ``engine_steps`` None: the server does not tell. ``tokens`` as the client
-    received them, ``prompt_tokens`` as the server counted them, where it does."""
+    """``seconds`` under load. ``engine_steps`` None: the server does not tell, or was not asked since its
+    first answer. ``tokens`` as the client received them, ``prompt_tokens`` as the server counted them,
+    where it does."""
 
     seconds: float = 0.0
     engine_steps: int | None = None
@@ -35,7 +37,7 @@ class Exposure(NamedTuple):
     def fields(self) -> dict[str, float]:
         """For the report: hours, engine_steps, requests, tokens. What is unknown is left out."""
         out: dict[str, float] = {
-            "hours": round(self.seconds / 3600, 4),
+            "hours": round(self.seconds / 3600, 6),
             "requests": self.requests,
             "tokens": self.tokens,
         }
@@ -47,9 +49,9 @@ class Exposure(NamedTuple):
 
     def words(self) -> str:
         """One line for people."""
-        parts = [duration(self.seconds), f"{self.requests:,} requests", f"{self.tokens:,} tokens"]
+        parts = [duration(self.seconds), counted(self.requests, "request"), counted(self.tokens, "token")]
         if self.engine_steps is not None:
-            parts.insert(1, f"{self.engine_steps:,} engine steps")
+            parts.insert(1, counted(self.engine_steps, "engine step"))
         return ", ".join(parts)
 
 
@@ -61,17 +63,21 @@ class ExposureMeter:
         self._sum: dict[str, float] = {}
         self._began: float | None = None
         self._until: float | None = None
+        self._readings = 0
+        self._read: float | None = None
 
     def begin(self, now: float) -> None:
         """The load begins."""
         self._began = self._until = now
 
-    def see(self, now: float, counters: Counters | None) -> None:
-        """Time passes, with the metrics as they are now (None: not readable)."""
+    def see(self, now: float, counters: Counters | None, at: float | None = None) -> None:
+        """Time passes, with the metrics as they were ``at`` that moment, else now (None: not readable)."""
         if self._began is not None:
             self._until = now
         if counters is None:
             return
+        self._readings += 1
+        self._read = now if at is None else at
         for role in _ROLES:
             value = counters.get(role)
             if value is None:
@@ -85,9 +91,10 @@ class ExposureMeter:
     def total(self, board: Board) -> Exposure:
         """So far."""
         seconds = 0.0 if self._began is None or self._until is None else self._until - self._began
-        steps, prompt = self._sum.get("engine_steps"), self._sum.get("prompt_tokens")
+        sums = self._sum if self._known(board) else {}
+        steps, prompt = sums.get("engine_steps"), sums.get("prompt_tokens")
         failed = sum(count for kind, count in board.errors.items() if kind not in ("cancelled", "stopped"))
-        tokens = board.tokens or int(self._sum.get("generation_tokens", 0))
+        tokens = board.tokens or int(sums.get("generation_tokens", 0))
         return Exposure(
             seconds,
             None if steps is None else int(steps),
@@ -96,6 +103,13 @@ class ExposureMeter:
             tokens,
             int(prompt) if prompt is not None else (board.prompt_tokens or None),
         )
+
+    def _known(self, board: Board) -> bool:
+        """One reading alone says where the counters stood, not how far they went; and none that is older
+        than the first answer says what that answer took."""
+        if self._readings < 2 or self._read is None:
+            return False
+        return board.first_success is None or self._read >= board.first_success
 
 
 def duration(seconds: float) -> str:

@@ -12,6 +12,7 @@ import collections
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from crashlab.postmortem.words import counted
 from crashlab.soak.garbage import EMPTY, KINDS, ONE_TOKEN, look_at
 
 BASELINE = 40
@@ -95,7 +96,9 @@ class GarbageWatch:
         if self._corrupted is not None and corrupted > self._corrupted:
             count = corrupted - self._corrupted
             self._tell(
-                GarbageFinding("corrupted", f"the server counts {count:.0f} request(s) with NaN logits")
+                GarbageFinding(
+                    "corrupted", f"the server counts {counted(int(count), 'request')} with NaN logits"
+                )
             )
         self._corrupted = corrupted
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from crashlab.postmortem.words import counted
 from crashlab.soak import progress
 from crashlab.soak.driver import LoadDriver
 from crashlab.soak.exposure import Exposure, duration
@@ -55,12 +56,12 @@ class Judge:
             if waited is not None and not view.faults and not interrupted:
                 return Outcome(NEVER_READY, f"{view.ended} before it answered ({load.not_ready})")
             if interrupted and not view.faults:
-                return Outcome(INTERRUPTED, _interrupted_words(exposure))
+                return Outcome(INTERRUPTED, _interrupted_words(exposure, waited))
             return Outcome(FAULT if view.faults else DIED, view.ended)
         if view.dumping:
             return None
         if interrupted:
-            return Outcome(INTERRUPTED, _interrupted_words(exposure))
+            return Outcome(INTERRUPTED, _interrupted_words(exposure, waited))
         if waited is not None:
             return self._still_starting(waited)
         if (bad := load.garbage()) is not None:
@@ -80,9 +81,11 @@ class Judge:
             first = f" (first: {finding.first})" if finding.first else ""
             notes.append(f"Answers: {finding.what}{first}.")
         if self.stalls and outcome.kind != STALL:
-            notes.append(f"{self.stalls} stall(s) were noted during the run.")
+            notes.append(f"Noted during the run: {counted(self.stalls, 'stall')}.")
         if load.external is not None:
-            notes.append(f"The load command ran {load.external.runs} times, {load.external.failed} failed.")
+            notes.append(
+                f"The load command ran {counted(load.external.runs, 'time')}, {load.external.failed} failed."
+            )
         return tuple(notes)
 
     def _still_starting(self, waited: float) -> Outcome | None:
@@ -122,7 +125,7 @@ class Judge:
         )
         count = board.failures_in_a_row
         if board.succeeded == 0:
-            return Outcome(REFUSES, f"{count} requests failed and none succeeded: {what}"[:400])
+            return Outcome(REFUSES, f"{counted(count, 'request')} failed and none succeeded: {what}"[:400])
         if board.last_success is not None and now - board.last_success >= _GONE_SECONDS:
             return Outcome(DIED, f"it answers no request any more; the last {count} failed: {what}"[:400])
         return None
@@ -141,5 +144,7 @@ class Judge:
         return tuple(e for f in self._load.watch.findings if f.certain for e in f.examples)[:3]
 
 
-def _interrupted_words(exposure: Exposure) -> str:
+def _interrupted_words(exposure: Exposure, waited: float | None) -> str:
+    if waited is not None:
+        return "interrupted before the server was ready"
     return f"interrupted by the user: {exposure.words()}"

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from crashlab.postmortem.words import counted
+
 STARTING = "STARTING"
 IDLE = "IDLE"
 PROGRESSING = "PROGRESSING"
@@ -149,7 +151,7 @@ class Progress:
 def _what(sight: Sight) -> str:
     parts = []
     if sight.in_flight:
-        parts.append(f"{sight.in_flight} request(s) in flight")
+        parts.append(f"{counted(sight.in_flight, 'request')} in flight")
     if sight.running:
         parts.append(f"the server counts {sight.running:.0f} running")
     return ", ".join(parts)

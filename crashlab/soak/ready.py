@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from crashlab.soak.client import Server
@@ -129,9 +130,34 @@ async def _json(
     return value
 
 
+def _no_connection(error: OSError) -> str:
+    """aiohttp keeps host, port and the system's own error."""
+    host, port = getattr(error, "host", ""), getattr(error, "port", "")
+    below = getattr(error, "os_error", error)
+    if isinstance(below, socket.gaierror):
+        return f"the host {host} is not known"
+    if isinstance(below, ConnectionRefusedError):
+        return f"nobody listens on {host}:{port}"
+    return f"no connection to {host}:{port}: {below.strerror or below}"[:200]
+
+
 def _short(error: Exception) -> str:
     if isinstance(error, ConnectionError):
         return f"no connection: {error.strerror or error}"[:200]
     if isinstance(error, OSError) and getattr(error, "host", None) is not None:  # aiohttp's wrapping
-        return f"nobody listens on {getattr(error, 'host', '')}:{getattr(error, 'port', '')}"
-    return f"{type(error).__name__}: {error}"[:200]
+        return _no_connection(error)
+    if type(error).__module__.partition(".")[0] == "aiohttp":
+        return _http_words(error)
+    if isinstance(error, ValueError):
+        return f"the answer cannot be read: {error}"[:200]
+    return (str(error) or "the request failed")[:200]
+
+
+def _http_words(error: Exception) -> str:
+    import aiohttp
+
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "the server hung up"
+    if isinstance(error, aiohttp.ClientResponseError):
+        return f"the answer is not HTTP: {' '.join(error.message.split())}"[:200]
+    return f"the request failed: {' '.join(str(error).split()) or 'no reason given'}"[:200]

@@ -89,6 +89,13 @@ _NOTHING = _Rule(
         "It does not mean that the answers were right: only their form was looked at.",
     ),
 )
+_UNTESTED = _Rule(
+    "inconclusive",
+    "Interrupted before the server was ready: nothing was tested",
+    "high",
+    ("no request was ever answered",),
+    ("It says nothing about faults: nothing was exercised.",),
+)
 _NO_LOAD = _Rule(
     "inconclusive",
     "No load could be put on the server: {why}",
@@ -137,6 +144,8 @@ _YIELDS = (DIED, FAULT, CLEAN, INTERRUPTED)
 
 def _verdict(old: facts.Verdict, outcome: Outcome) -> facts.Verdict:
     rule = _RULES.get(outcome.kind)
+    if outcome.kind == INTERRUPTED and not outcome.exposure_words:
+        rule = _UNTESTED
     if rule is None or (outcome.kind in _YIELDS and old.kind not in _OPEN):
         return old
     headline, level = rule.headline.format(why=outcome.why), rule.level
@@ -169,20 +178,20 @@ def _stall_of_hang(old: facts.Verdict, headline: str, seen: tuple[str, ...]) -> 
 
 
 _LOAD_WORDS = (
-    ("in_flight", "requests in flight"),
-    ("unanswered", "of them without a first byte"),
-    ("prompt_chars", "prompt characters in flight"),
-    ("running", "running by the server's count"),
-    ("waiting", "waiting there"),
+    ("in_flight", "request in flight", "requests in flight"),
+    ("unanswered", "of them without a first byte", "of them without a first byte"),
+    ("prompt_chars", "prompt character in flight", "prompt characters in flight"),
+    ("running", "running by the server's count", "running by the server's count"),
+    ("waiting", "waiting there", "waiting there"),
 )
 
 
 def _load_words(load: Mapping[str, Any]) -> str:
     parts = []
-    for name, word in _LOAD_WORDS:
+    for name, one, many in _LOAD_WORDS:
         value = load.get(name)
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            parts.append(f"{value:,.0f} {word}")
+            parts.append(f"{value:,.0f} {one if value == 1 else many}")
     for name, word in (("shapes", "last shapes"), ("errors", "ends so far")):
         counts = load.get(name)
         if isinstance(counts, dict) and counts:

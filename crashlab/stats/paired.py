@@ -10,7 +10,8 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
-from crashlab.stats.proportions import Interval, binomial_at_least, binomial_pmf, clopper_pearson
+from crashlab.stats.interval import Interval
+from crashlab.stats.proportions import binomial_at_least, binomial_pmf, clopper_pearson
 
 _SPREAD = 7.0
 """Standard deviations of the number of differing pairs that the power sum runs over."""
@@ -55,17 +56,16 @@ def _ratio(tail: int, total: int) -> float:
     return math.exp(math.log(tail) - total * math.log(2)) if tail else 0.0
 
 
-def drop_limits(pairs: Pairs, level: float = 0.95) -> Interval | None:
+def drop_limits(pairs: Pairs, level: float = 0.05) -> Interval | None:
     """Limits of the drop in the share of right answers, -1 to 1; None without pairs.
 
     Exact limits of the losses' share among differing pairs, and exact limits of the share that
-    differs, each at half of the error: together at least ``level`` (Bonferroni), so rather too wide.
+    differs, each at half of ``level``: together they miss at most that often (Bonferroni), so rather too wide.
     """
     if not pairs.total:
         return None
-    half = 1.0 - (1.0 - level) / 2
-    share = clopper_pearson(pairs.lost, pairs.differing, half)
-    differ = clopper_pearson(pairs.differing, pairs.total, half)
+    share = clopper_pearson(pairs.lost, pairs.differing, level / 2)
+    differ = clopper_pearson(pairs.differing, pairs.total, level / 2)
     ends = [(2 * s - 1) * d for s in share for d in differ]
     return Interval(min(ends), max(ends))
 

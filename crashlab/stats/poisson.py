@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
 
+from crashlab.stats.interval import Interval
 from crashlab.stats.special import crossing, gamma_p, gamma_q
-
-
-class Interval(NamedTuple):
-    """Confidence limits. ``high`` may be ``math.inf``."""
-
-    low: float
-    high: float
 
 
 @lru_cache(maxsize=4096)

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from functools import lru_cache
 
-_STEPS = 60
+from crashlab.stats.interval import Interval
+from crashlab.stats.special import beta_i, crossing
+
 _NEGLIGIBLE = 1e-17
-
-
-class Interval(NamedTuple):
-    """Lower and upper limit of a share, each 0 to 1."""
-
-    low: float
-    high: float
 
 
 def binomial_pmf(k: int, n: int, p: float) -> float:
@@ -53,18 +47,21 @@ def binomial_at_least(k: int, n: int, p: float) -> float:
     return binomial_at_most(n - k, n, 1.0 - p)
 
 
-def clopper_pearson(k: int, n: int, level: float = 0.95) -> Interval:
-    """Exact two-sided limits of a share of which k of n were seen (Clopper and Pearson, 1934).
+@lru_cache(maxsize=4096)
+def clopper_pearson(k: int, n: int, level: float = 0.05) -> Interval:
+    """Exact two-sided limits of a share of which k of n were seen (Clopper and Pearson, Biometrika 26, 1934).
 
-    Raises ValueError unless 0 <= k <= n and 0 < level < 1. With n = 0 nothing is known: 0 to 1.
+    ``level`` is the chance that the share lies outside, half of it on each side. Raises ValueError unless
+    0 <= k <= n and 0 < level < 1. With n = 0 nothing is known: 0 to 1.
     """
     if not 0 <= k <= n or not 0.0 < level < 1.0:
         raise ValueError(f"no share: {k} of {n} at level {level}")
     if n == 0:
         return Interval(0.0, 1.0)
-    half = (1.0 - level) / 2
-    low = 0.0 if k == 0 else _solve(lambda p: binomial_at_least(k, n, p) < half)
-    high = 1.0 if k == n else _solve(lambda p: binomial_at_most(k, n, p) >= half)
+    half = level / 2
+    # The binomial tails as incomplete beta functions: P(X >= k) = I_p(k, n - k + 1).
+    low = 0.0 if k == 0 else crossing(lambda p: beta_i(k, n - k + 1, p) - half, 0.0, 1.0)
+    high = 1.0 if k == n else crossing(lambda p: beta_i(k + 1, n - k, p) - (1.0 - half), 0.0, 1.0)
     return Interval(low, high)
 
 
@@ -83,18 +80,6 @@ def fisher_more(k1: int, n1: int, k2: int, n2: int) -> float:
         if hits - i <= n2
     )
     return min(1.0, math.fsum(terms))
-
-
-def _solve(below: Callable[[float], bool]) -> float:
-    """The p in [0, 1] where ``below`` turns from True to False, by bisection."""
-    low, high = 0.0, 1.0
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        if below(middle):
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
 
 
 def _log_choose(n: int, k: int) -> float:

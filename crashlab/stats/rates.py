@@ -8,10 +8,10 @@ fixed beforehand, these probabilities are still no smaller than the true ones.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
-from crashlab.stats.poisson import Interval
-from crashlab.stats.special import beta_i, crossing
+from crashlab.stats.interval import Interval
+from crashlab.stats.proportions import clopper_pearson
+from crashlab.stats.special import beta_i
 
 
 def clean_probability(events: int, exposure: float, clean: float) -> float | None:
@@ -62,19 +62,7 @@ def ratio_limits(r1: int, t1: float, r2: int, t2: float, level: float = 0.05) ->
     """Exact limits of rate 1 over rate 2: Clopper-Pearson for the binomial share, turned into a ratio."""
     if t1 <= 0 or t2 <= 0 or r1 + r2 <= 0:
         return None
-    share = binomial_limits(r1, r1 + r2, level)
+    share = clopper_pearson(r1, r1 + r2, level)
     low = share.low / (1 - share.low) * t2 / t1
     high = share.high / (1 - share.high) * t2 / t1 if share.high < 1 else math.inf
-    return Interval(low, high)
-
-
-@lru_cache(maxsize=4096)
-def binomial_limits(successes: int, trials: int, level: float = 0.05) -> Interval:
-    """Clopper and Pearson's exact limits of a share (Biometrika 26, 1934)."""
-    tail, failures = level / 2, trials - successes
-    low, high = 0.0, 1.0
-    if successes:
-        low = crossing(lambda p: beta_i(successes, failures + 1, p) - tail, 0.0, 1.0)
-    if failures:
-        high = crossing(lambda p: beta_i(successes + 1, failures, p) - (1 - tail), 0.0, 1.0)
     return Interval(low, high)

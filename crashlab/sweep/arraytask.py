@@ -6,6 +6,7 @@ import os
 import secrets
 
 from crashlab.errors import UsageError
+from crashlab.postmortem.words import counted
 from crashlab.sweep import journal, leftovers
 from crashlab.sweep.execute import run_job
 from crashlab.sweep.facts import ArmRun
@@ -25,7 +26,7 @@ def run_task(plan: Plan, path: str, number: int, server: Server, cwd: str, say: 
     planned = tasks(plan)
     if number > len(planned):
         raise UsageError(
-            f"The array has {len(planned)} runs, none is number {number}.",
+            f"The array has {counted(len(planned), 'run')}, none is number {number}.",
             hint="Print the script again with --slurm: the plan was changed.",
         )
     task = planned[number - 1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from crashlab.postmortem.words import counted
 from crashlab.soak.exposure import duration
 from crashlab.stats.rates import clean_needed_factor
 from crashlab.sweep.catalogue import way_words
@@ -20,7 +21,7 @@ def dry_run(plan: Plan, server: Server) -> Iterator[str]:
     server does not have."""
     ways = ways_of(plan, server)
     asked = "its help was read" if server.options is not None else "its help was not read"
-    yield f"plan      {plan.name}: {plan.kind}, {len(plan.arms) - 1} arms and the baseline"
+    yield f"plan      {plan.name}: {plan.kind}, {counted(len(plan.arms) - 1, 'arm')} and the baseline"
     yield f"server    version {server.version or 'unknown'}; {asked}"
     yield f"baseline  {' '.join(_launch(plan, plan.arms[0], ways))}"
     for arm in plan.arms[1:]:
@@ -49,7 +50,7 @@ def cost(plan: Plan) -> Iterator[str]:
     yield (
         f"cost      the baseline runs until it has faulted {budget.baseline_faults} times; then each arm that "
         f"stays clean needs {factor:.1f} times the mean exposure between two faults "
-        f"(level {budget.level:g} over {tested} arms)"
+        f"(level {budget.level:g} over {counted(tested, 'arm')})"
     )
     slow = sum(_slowdown(plan, arm) for arm in plan.arms[1:])
     turns = 1 + (1 / budget.interleave if budget.interleave else 0)
@@ -59,7 +60,7 @@ def cost(plan: Plan) -> Iterator[str]:
         "an arm that faults ends sooner"
     )
     yield (
-        f"          at most {duration(budget.run_for)} a run, {budget.max_runs} runs an arm"
+        f"          at most {duration(budget.run_for)} a run, {counted(budget.max_runs, 'run')} an arm"
         + (f", {duration(budget.total_for)} under load in all" if budget.total_for is not None else "")
         + (f", {budget.run_exposure:,.0f} {budget.unit} a run" if budget.run_exposure else "")
     )

@@ -173,8 +173,12 @@ class _Asker:
         import urllib.error
         import urllib.request
 
+        class Stay(urllib.request.HTTPRedirectHandler):
+            def redirect_request(self, *_: object) -> None:
+                """The server is asked, and nobody that it names."""
+
         self._next = time.monotonic() + 2.0
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # it is on this machine
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), Stay)  # it is on this machine
         try:
             with opener.open(self._url, timeout=10.0) as answer:
                 raw = answer.read(_INFO_BYTES)

@@ -258,7 +258,8 @@ class Findings(NamedTuple):
 class SweepResult(NamedTuple):
     """A sweep so far: what was planned, what ran, what it says. ``created``: ISO 8601 UTC.
 
-    ``seeds``: one a replay; every arm saw the same. ``findings`` None: not judged yet.
+    ``seeds``: one a replay; every arm saw the same. ``findings`` None: not judged yet. ``problems``: what of
+    the sweep's record could not be read.
     """
 
     plan: str
@@ -269,3 +270,4 @@ class SweepResult(NamedTuple):
     created: str | None = None
     finished: bool | None = None
     findings: Findings | None = None
+    problems: tuple[str, ...] = ()

@@ -17,8 +17,8 @@ from crashlab.sweep.setting import Launch, apply
 
 TOKEN = "CRASHLAB_SWEEP_RUN"
 """The variable that marks every process of a run, so that a later crashlab knows them again."""
-_SWITCHES = ("ignore-eos", "no-hang-dumps", "fast")
-_RUN_OPTIONS = ("dump", "no-hang-dumps", "fast", "stall-after", "linger", "grace")
+SWITCHES = ("ignore-eos", "no-hang-dumps", "fast")
+"""Options without a value; a plan says true or false."""
 
 
 class Check(NamedTuple):
@@ -110,11 +110,7 @@ def options_of(plan: Plan, task: Task, replay: str | None) -> tuple[str, ...]:
     """Options of ``crashlab soak`` (or ``run``) for one run: the plan's load, the budget, the seed."""
     out: list[str] = []
     for key, value in plan.load.items():
-        if plan.mode != SOAK and key not in _RUN_OPTIONS:
-            continue
-        if plan.mode == SOAK and key in ("linger", "grace"):
-            continue
-        if key in _SWITCHES:
+        if key in SWITCHES:
             out += [f"--{key}"] if value == "on" else []
         elif key != "replay" or replay is None:
             out += [f"--{key}", value]

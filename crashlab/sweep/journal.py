@@ -88,13 +88,16 @@ def _end_torn_line(path: str) -> None:
             file.write(b"\n")
 
 
-def read(folder: str) -> Record:
-    """What the journals of a folder say; torn lines (a kill, a full disk) are skipped."""
+def read(folder: str, problems: list[str] | None = None) -> Record:
+    """What the journals of a folder say; torn lines (a kill, a full disk) are skipped.
+
+    ``problems`` takes a sentence for each journal with lines that could not be read.
+    """
     try:
         names = sorted(n for n in os.listdir(folder) if n.startswith("journal") and n.endswith(".jsonl"))
     except OSError:
         names = []
-    return replay(line for name in names for line in json_lines(os.path.join(folder, name)))
+    return replay(line for name in names for line in json_lines(os.path.join(folder, name), problems))
 
 
 def replay(lines: Iterable[Mapping[str, Any]]) -> Record:

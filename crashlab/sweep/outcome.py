@@ -91,7 +91,7 @@ def result_of(job: Job, rundir: str, environment: Mapping[str, str], machine: st
     outcome = _BY_KIND.get(str(verdict.get("kind")), INCONCLUSIVE)
     soak = next((event for event in reversed(run.events) if event.kind == "soak-outcome"), None)
     note = verdict.get("headline")
-    if soak is not None and soak.fields.get("outcome") == "interrupted" and outcome == CLEAN:
+    if soak is not None and soak.fields.get("outcome") == "interrupted" and outcome in (CLEAN, INCONCLUSIVE):
         outcome, note = INCONCLUSIVE, INTERRUPTED
     ready, hours = _under_load(run, faulted=outcome == FAULT)
     witness = _witness(job, run, report, environment)

@@ -43,6 +43,19 @@ LOAD_OPTIONS = (
 )
 """Options of ``crashlab soak`` (or ``run``) that a plan may give in [load]; the budget has its own table."""
 
+RUN_OPTIONS = ("dump", "no-hang-dumps", "fast", "stall-after", "linger", "grace")
+"""Those of them that a program without load has."""
+_RUN_ONLY = ("linger", "grace")
+_ELSEWHERE = {
+    "for": "How long one run takes at most is run-for in [budget].",
+    "steps": "How much one run does at most is run-exposure in [budget], counted in its unit.",
+    "requests": 'How much one run does at most is run-exposure in [budget], with unit = "requests".',
+    "seed": "The seed stands at the top of the plan: seed = 7.",
+    "repeat": "How many runs an arm has at most is max-runs in [budget].",
+    "out": "The folder is given on the command line: crashlab sweep --out DIR PLAN.",
+}
+"""Options of ``crashlab soak`` that a plan says in another place."""
+
 
 class Budget(NamedTuple):
     """How much is spent. ``unit``: what exposure is counted in. Times in seconds.
@@ -141,7 +154,7 @@ def read_plan(
             hint='Give command = ["vllm", "serve", …] in the plan, or the command after \'--\'.',
         )
     mode = _choice(table, "mode", (SOAK, RUN), SOAK)
-    load, replay_first = _load(table.table("load"))
+    load, replay_first = _load(table.table("load"), mode)
     server = table.table("server")
     commands = _prepares(table, levers, prepare)
     plan = Plan(
@@ -272,15 +285,14 @@ def _setting(levers: Mapping[str, Lever], name: str, word: str | None) -> Settin
     return Setting(find(levers, name).id, None if word in (None, UNSET) else word)
 
 
-def _load(table: Table) -> tuple[dict[str, str], bool]:
-    out = {}
+def _load(table: Table, mode: str) -> tuple[dict[str, str], bool]:
+    known = RUN_OPTIONS if mode == RUN else tuple(key for key in LOAD_OPTIONS if key not in _RUN_ONLY)
     for key in table.names():
-        if key not in LOAD_OPTIONS:
-            continue
-        word = table.word(key)
-        if word is not None:
-            out[key] = word
+        if key in _ELSEWHERE:
+            raise UsageError(f"{table.where}: {key!r} is no key here.", hint=_ELSEWHERE[key])
+    words = {key: table.word(key) for key in known}
     table.done()
+    out = {key: word for key in table.names() if (word := words[key]) is not None}
     first = out.get("replay") == BASELINE
     if first:
         del out["replay"]
@@ -288,8 +300,6 @@ def _load(table: Table) -> tuple[dict[str, str], bool]:
 
 
 def _budget(table: Table, kind: str, mode: str) -> Budget:
-    from crashlab.soak.budget import parse_duration
-
     default = Budget()
     unit = table.text("unit") or (STEPS if mode == SOAK else HOURS)
     if unit not in UNITS:
@@ -297,14 +307,10 @@ def _budget(table: Table, kind: str, mode: str) -> Budget:
     if mode == RUN and unit != HOURS:
         raise table.wrong("unit", f'{HOURS!r} with mode = "run": a program without load has no steps')
 
-    def seconds(key: str) -> float | None:
-        word = table.word(key)
-        return None if word is None else parse_duration(word)
-
     level, fold = table.number("level"), table.number("fold", 1.0)
     if level is not None and level >= 0.5:
         raise table.wrong("level", "a probability below 0.5")
-    run_for = seconds("run-for")
+    run_for = table.duration("run-for")
     budget = Budget(
         unit,
         level or default.level,
@@ -314,7 +320,7 @@ def _budget(table: Table, kind: str, mode: str) -> Budget:
         default.run_for if run_for is None else run_for,
         table.whole("max-runs", 1) or default.max_runs,
         table.whole("max-baseline-runs", 1) or default.max_baseline_runs,
-        seconds("total-for"),
+        table.duration("total-for"),
         default.interleave if (every := table.whole("interleave")) is None else every,
         fold or default.fold,
     )

@@ -73,10 +73,12 @@ class SweepFolder:
 
     @property
     def info(self) -> Mapping[str, Any] | None:
-        """``sweep.json``, None if there is none."""
+        """``sweep.json``, None if there is none. Raises UnreadableInput if it may not be read."""
         try:
             with open(os.path.join(self.path, INFO), encoding="utf-8") as file:
                 value = json.load(file)
+        except PermissionError as error:
+            raise _forbidden(self.path, INFO) from error
         except (OSError, ValueError, RecursionError):
             return None
         return value if isinstance(value, dict) else None
@@ -124,9 +126,17 @@ def plan_of(folder: str) -> Plan:
         try:
             with open(os.path.join(folder, name), encoding="utf-8") as file:
                 return file.read()
-        except (OSError, UnicodeDecodeError) as error:
+        except FileNotFoundError as error:
             raise UnreadableInput(
-                f"{folder} has lost its {name}: {error}.", hint="Begin the sweep anew in another folder."
+                f"{folder} has lost its {name}.", hint="Begin the sweep anew in another folder."
+            ) from error
+        except PermissionError as error:
+            raise _forbidden(folder, name) from error
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UnreadableInput(
+                f"{os.path.join(folder, name)} cannot be read: {reason}.",
+                hint="Put the sweep's own plan back there, or begin the sweep anew in another folder.",
             ) from error
 
     command, prepare = info.get("command"), info.get("prepare")
@@ -140,6 +150,13 @@ def plan_of(folder: str) -> Plan:
         read_file=lambda _: text(PARAMS),
     )
     return plan._replace(name=str(info.get("name") or plan.name), sha256=str(info.get("plan_sha256")))
+
+
+def _forbidden(folder: str, name: str) -> UnreadableInput:
+    return UnreadableInput(
+        f"You may not read {os.path.join(folder, name)}: permission denied.",
+        hint="Ask for the right to read it (chmod u+r), or go on as the user who began the sweep.",
+    )
 
 
 class Sweep:
@@ -264,7 +281,10 @@ class Sweep:
 
     def _recover(self) -> None:
         """Settle what an earlier session left open: take over what still runs or is complete, end the rest."""
-        record = journal.read(self.folder.path)
+        problems: list[str] = []
+        record = journal.read(self.folder.path, problems)
+        for problem in problems:
+            self._say(problem)
         for one in record.open:
             rundir = os.path.join(self.folder.path, one.rundir)
             job = self._job(one.run, Task(one.arm, one.number, one.exposure, ""), one.token)
@@ -299,7 +319,8 @@ def result_from(folder: SweepFolder, plan: Plan, *, finished: bool | None = None
         raise UnreadableInput(
             f"{folder.path} holds no sweep.", hint="Give the folder that 'crashlab sweep' named."
         )
-    runs = journal.read(folder.path).runs
+    problems: list[str] = []
+    runs = journal.read(folder.path, problems).runs
     created = info.get("t")
     return SweepResult(
         plan.name,
@@ -309,6 +330,7 @@ def result_from(folder: SweepFolder, plan: Plan, *, finished: bool | None = None
         tuple(machines_of(folder.path, runs)),
         created if isinstance(created, str) else None,
         finished,
+        problems=tuple(problems),
     )
 
 

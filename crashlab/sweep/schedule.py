@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from crashlab.stats.rates import clean_needed
@@ -68,6 +68,19 @@ def amount(exposure: Exposure, unit: str) -> float:
     return float(value or 0.0)
 
 
+def _estimated(runs: Sequence[ArmRun], unit: str) -> Callable[[ArmRun], float]:
+    """A run's exposure in a unit. Where it was not told (a fault within a second of the load), its hours at the
+    speed of the runs that told: counted as nothing, a fault would make the mean between faults too short."""
+    told = [run.exposure for run in runs if run.outcome in COUNTED and amount(run.exposure, unit)]
+    hours = sum(one.hours for one in told if one.hours)
+    speed = sum(amount(one, unit) for one in told if one.hours) / hours if hours else 0.0
+
+    def of(run: ArmRun) -> float:
+        return amount(run.exposure, unit) or (run.exposure.hours or 0.0) * speed
+
+    return of
+
+
 def key_of(plan: Plan, runs: Iterable[ArmRun]) -> str | None:
     """The key that counts: the plan's, or the one that the baseline has shown most often."""
     if plan.key is not None:
@@ -81,9 +94,10 @@ def key_of(plan: Plan, runs: Iterable[ArmRun]) -> str | None:
     return min(seen, key=lambda key: (-seen[key], key)) if seen else None
 
 
-def tally(plan: Plan, runs: Iterable[ArmRun], arm: str, key: str | None) -> Tally:
+def tally(plan: Plan, runs: Sequence[ArmRun], arm: str, key: str | None) -> Tally:
     """Count the runs of one arm. Another bug's fault ends its exposure and is no event."""
     out = Tally()
+    exposure = _estimated(runs, plan.budget.unit)
     for run in runs:
         if run.arm != arm:
             continue
@@ -93,7 +107,7 @@ def tally(plan: Plan, runs: Iterable[ArmRun], arm: str, key: str | None) -> Tall
         out = Tally(
             out.runs + 1,
             out.events + int(event),
-            out.exposure + (amount(run.exposure, plan.budget.unit) if counted else 0.0),
+            out.exposure + (exposure(run) if counted else 0.0),
             out.not_applied + int(run.outcome == NOT_APPLIED),
             out.unusable + int(unusable),
         )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shlex
 
 from crashlab.errors import UsageError
+from crashlab.postmortem.words import counted
 from crashlab.sweep.job import slug
 from crashlab.sweep.plan import BISECT, Plan
 from crashlab.sweep.schedule import Task
@@ -61,7 +62,8 @@ def script(plan: Plan, source: str, folder: str) -> str:
     command = shlex.join(plan.command)
     lines += [
         "",
-        f"# {count} runs: {plan.remote.rounds} rounds of {len(plan.arms) - 1} arms with the baseline in turn.",
+        f"# {counted(count, 'run')}: {counted(remote.rounds, 'round')} of {counted(len(plan.arms) - 1, 'arm')} "
+        "with the baseline in turn.",
         "# The folder must lie where every node can write. Afterwards:",
         f"#   crashlab sweep --report-only --out {shlex.quote(folder)} {shlex.quote(source)} -- {command}",
         "# A task that was cut off can be submitted again: sbatch --array=N; what is done is not repeated.",

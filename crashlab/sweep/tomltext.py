@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
 from crashlab.errors import UsageError
 from crashlab.inputfile import parse_toml
+from crashlab.soak.budget import parse_duration
 
 LIMIT = 4 << 20
+_LONGEST = 10 * 365 * 86_400.0
 
 
 def parse(text: str, where: str) -> Table:
@@ -70,11 +73,24 @@ class Table:
         """One value as text."""
         if isinstance(value, bool):
             return "on" if value else "off"
-        if isinstance(value, (int, float)):
+        if isinstance(value, (int, float)) and math.isfinite(value):
             return str(value)
         if isinstance(value, str) and value and "\x00" not in value:
             return value
-        raise self.wrong(key, "a string, a number, true or false")
+        raise self.wrong(key, "a string, a finite number, true or false")
+
+    def duration(self, key: str) -> float | None:
+        """Seconds of ``"90s"``, ``"2h"`` or a number; more than none of them and no more than ten years."""
+        word = self.word(key)
+        if word is None:
+            return None
+        try:
+            seconds = parse_duration(word)
+        except UsageError:
+            seconds = 0.0
+        if not 0 < seconds <= _LONGEST:
+            raise self.wrong(key, f"a time such as 90s, 50m or 1h30m, not {word!r}")
+        return seconds
 
     def words(self, key: str) -> tuple[str, ...]:
         """One such value, or a list of them."""

@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from cubins import Code, cubin_code, images
-from oracle import CONTROL_MASK, NEUTRAL_CONTROL, Oracle
+from oracle import CONTROL_MASK, NEUTRAL_CONTROL, NOP, Oracle, OracleError
 
 from crashlab.sass.decode import decode_range, mnemonic
 from crashlab.sass.decode.tables import FAMILIES
@@ -139,8 +139,13 @@ def main() -> int:
                     used[family] += len(part.code) // 16
                     chosen[family].append(part)
         for family, parts in chosen.items():
-            tally = tallies.setdefault(family, Tally())
             oracle = Oracle(options.nvdisasm, FAMILIES[family][2])
+            try:
+                oracle.ask([NOP])
+            except OracleError:
+                print(f"{path.name}: this nvdisasm does not know {family}", flush=True)
+                continue
+            tally = tallies.setdefault(family, Tally())
             for code in batches(parts):
                 compare(oracle, family, code, 0x7F1200000000, tally)
             if options.random:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 _LINE = re.compile(r"^\s+/\*([0-9a-f]+)\*/\s+(.*?)\s*;\s*$")
 _BAD = re.compile(r"at address 0x([0-9a-f]+)")
-_NOP = (0x000FC000000000000000000000007918).to_bytes(16, "little")
+NOP = 0x000FC000000000000000000000007918
+_NOP = NOP.to_bytes(16, "little")
 # Stall 5, yield off, no barrier: legal with every instruction and every reuse flag.
 NEUTRAL_CONTROL = (5 << 105) | (1 << 109) | (0x3F << 110)
 YIELDING_CONTROL = (11 << 105) | (0x3F << 110)

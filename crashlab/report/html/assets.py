@@ -57,3 +57,13 @@ def environment() -> jinja2.Environment:
     )
     found.filters["breakable"] = breakable
     return found
+
+
+def filled(template: str, styles: str, **data: Any) -> str:
+    """A page of that template, ending in a newline: ``styles`` is its CSS, the script is the report's own.
+
+    The page's policy allows exactly these two, so nothing in ``data`` can bring its own.
+    """
+    script = source("report.js")
+    allowed = {"style": Markup(styles), "script": Markup(script), "policy": Markup(policy(styles, script))}
+    return environment().get_template(template).render(**allowed, **data) + "\n"

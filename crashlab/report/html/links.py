@@ -1,4 +1,4 @@
-"""References as links: only https, only when the text is unmistakably one."""
+"""Links of a page: to its own sections, and to references (only https, only when the text is unmistakably one)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,13 @@ from typing import NamedTuple
 
 _ISSUE = re.compile(r"^([A-Za-z0-9_.-]{1,60})/([A-Za-z0-9_.-]{1,100})#(\d{1,9})\b")
 _URL = re.compile(r"https://[A-Za-z0-9.-]{1,200}(?::\d{1,5})?(?:/[A-Za-z0-9._~/?#=&%+-]{0,500})?")
+
+
+class Anchor(NamedTuple):
+    """An entry of the navigation: the section's ``id`` and what the reader sees."""
+
+    id: str
+    label: str
 
 
 class Reference(NamedTuple):

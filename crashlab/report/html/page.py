@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from markupsafe import Markup
 
@@ -10,7 +10,7 @@ from crashlab import facts
 from crashlab.postmortem.wording import file_line, short_name
 from crashlab.report.html import assets, pictures
 from crashlab.report.html.codewindow import code_lines
-from crashlab.report.html.links import reference
+from crashlab.report.html.links import Anchor, reference
 from crashlab.report.timeline import Timeline
 from crashlab.report.verdictrows import Row, verdict_rows
 
@@ -31,27 +31,11 @@ _OTHERS, _CASES, _SIGNATURES, _NAME = 24, 64, 12, 160
 _TAIL_LINES = 60
 
 
-class _Link(NamedTuple):
-    id: str
-    label: str
-
-
 def render(report: facts.Report, timeline: Timeline | None = None) -> str:
     """The HTML text of a report, ``timeline`` being the course of the run where there was one."""
-    style, script = assets.source("report.css"), assets.source("report.js")
-    return (
-        assets.environment()
-        .get_template("report.html.j2")
-        .render(
-            report=report,
-            page=_page(report, timeline),
-            style=Markup(style),
-            script=Markup(script),
-            policy=Markup(assets.policy(style, script)),
-            newline=Markup("\n"),
-        )
-        + "\n"
-    )
+    page = _page(report, timeline)
+    style = assets.source("report.css")
+    return assets.filled("report.html.j2", style, report=report, page=page, newline=Markup("\n"))
 
 
 def _page(report: facts.Report, timeline: Timeline | None) -> dict[str, Any]:
@@ -92,7 +76,7 @@ def title(verdict: facts.Verdict) -> str:
     return f"{verdict.exception.name} in {name}"
 
 
-def _nav(page: dict[str, Any], report: facts.Report) -> list[_Link]:
+def _nav(page: dict[str, Any], report: facts.Report) -> list[Anchor]:
     wanted = (
         ("verdict", "Verdict", True),
         ("blame", "Accused and blamed", page["blame"]),
@@ -112,7 +96,7 @@ def _nav(page: dict[str, Any], report: facts.Report) -> list[_Link]:
         ("readers", "Readers", True),
         ("check", "Check by hand", report.commands),
     )
-    return [_Link(id_, label) for id_, label, there in wanted if there]
+    return [Anchor(id_, label) for id_, label, there in wanted if there]
 
 
 def _blame(report: facts.Report) -> dict[str, Any]:

@@ -50,11 +50,13 @@ def text(x: str, y: float, content: str, class_: str = "t", anchor: str | None =
 
 
 def rect(x: str, y: float, width: str, height: float, class_: str, tooltip: str | None = None) -> Markup:
+    """A rectangle: ``x`` and ``width`` in percent, ``y`` and ``height`` in pixels."""
     children = (title(tooltip),) if tooltip else ()
     return element("rect", *children, x=x, y=y, width=width, height=height, class_=class_)
 
 
 def line(x1: str, y1: float, x2: str, y2: float, class_: str) -> Markup:
+    """A line: ``x1`` and ``x2`` in percent, ``y1`` and ``y2`` in pixels."""
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 

@@ -79,6 +79,11 @@ def _not_a_list(sentence: str) -> str:
     return f"{sentence[: match.end() - 1]}\\{sentence[match.end() - 1 :]}" if match else sentence
 
 
+def cell(markdown: str) -> str:
+    """For a table: a bar ends the cell even inside code unless it is escaped (GitHub Flavored Markdown, "Tables")."""
+    return markdown.replace("|", "\\|")
+
+
 def bullets(items: Iterable[str]) -> str:
     """A list of sentences."""
     return "\n".join(f"- {prose(item)}" for item in items)

@@ -12,25 +12,25 @@ FORMATS = ("text", "json", "html", "md", "junit")
 
 
 def render(report: QualityReport, form: str, *, verbose: bool = False) -> str:
-    """The report in one of :data:`FORMATS`. Raises UsageError for another one."""
+    """The report in one of :data:`FORMATS`; UsageError for another. ``verbose`` is for the text form only."""
     if form == "json":
-        from crashlab.report.quality.jsonform import render as as_json
+        from crashlab.report.quality import jsonform
 
-        return as_json(report)
+        return jsonform.dumps(report)
     if form == "html":
-        from crashlab.report.quality.page import render as as_page
+        from crashlab.report.quality import page
 
-        return as_page(report)
+        return page.render(report)
     if form == "md":
-        from crashlab.report.quality.markdown import render as as_markdown
+        from crashlab.report.quality import markdown
 
-        return as_markdown(report)
+        return markdown.render(report)
     if form == "junit":
-        from crashlab.report.quality.junit import render as as_junit
+        from crashlab.report.quality import junit
 
-        return as_junit(report)
+        return junit.render(report)
     if form == "text":
-        from crashlab.report.quality.plaintext import render as as_text
+        from crashlab.report.quality import text
 
-        return as_text(report, verbose=verbose)
+        return text.render(report, verbose=verbose)
     raise UsageError(f"There is no format {form!r}.", hint=f"Formats: {', '.join(FORMATS)}.")

@@ -7,15 +7,15 @@ from typing import Any
 
 from crashlab.errors import UnreadableInput
 from crashlab.quality.facts import SCHEMA, QualityReport
-from crashlab.report.jsonio import build, to_json
+from crashlab.report import jsonio
 
 
 def plain(report: QualityReport) -> Any:
     """Plain JSON values; a number that JSON has no word for is absent."""
-    return _finite(to_json(report))
+    return _finite(jsonio.to_json(report))
 
 
-def render(report: QualityReport) -> str:
+def dumps(report: QualityReport) -> str:
     """JSON text, two blanks of indentation, ending in a newline."""
     from crashlab.report.jsontext import written
 
@@ -23,17 +23,10 @@ def render(report: QualityReport) -> str:
 
 
 def from_json(text: str) -> QualityReport:
-    """Read back what :func:`render` wrote, of any version that only added fields; UnreadableInput otherwise."""
-    import json
-
-    try:
-        raw = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UnreadableInput(
-            f"This is not JSON: {error}.", hint="Give the quality.json that crashlab wrote."
-        ) from error
+    """Read back what :func:`dumps` wrote, of any version that only added fields; UnreadableInput otherwise."""
+    raw = jsonio.parsed(text, "Give the quality.json that crashlab wrote.")
     schema = raw.get("schema") if isinstance(raw, dict) else None
-    report = build(QualityReport, raw, 0) if schema == SCHEMA else None
+    report = jsonio.build(QualityReport, raw, 0) if schema == SCHEMA else None
     if not isinstance(report, QualityReport):
         raise UnreadableInput(
             f"This is no quality report that this crashlab can read ({SCHEMA!r} with all its required parts).",

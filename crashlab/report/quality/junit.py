@@ -3,45 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 
 from crashlab.quality.facts import DEGRADED, GARBAGE, INCONCLUSIVE, QualityReport
+from crashlab.report.junitxml import ERROR, FAILURE, Case, suite
 from crashlab.report.quality import rows
-from crashlab.report.safe import one_line
+
+_TAGS = {GARBAGE: FAILURE, DEGRADED: FAILURE, INCONCLUSIVE: ERROR}
+_CLASS = "crashlab.quality"
 
 
 def render(report: QualityReport) -> str:
     """A ``testsuite`` document. Garbage and degraded are failures, inconclusive and transport errors errors."""
-    cases = list(_cases(report))
-    failures = sum(tag == "failure" for _, tag, _, _ in cases)
-    errors = sum(tag == "error" for _, tag, _, _ in cases)
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>']
-    lines.append(
-        f'<testsuite name="crashlab quality" tests="{len(cases)}" failures="{failures}" errors="{errors}" '
-        f'skipped="0" timestamp={_attribute(report.created)}>'
-    )
-    for name, tag, message, body in cases:
-        lines.append(f'  <testcase classname="crashlab.quality" name={_attribute(name)}>')
-        if tag is not None:
-            kind = _attribute(report.verdict.kind)
-            lines.append(f"    <{tag} type={kind} message={_attribute(message)}>")
-            lines += [escape(one_line(line), quote=False) for line in body]
-            lines.append(f"    </{tag}>")
-        lines.append("  </testcase>")
-    lines.append("</testsuite>")
-    return "\n".join(lines) + "\n"
+    return suite("crashlab quality", list(_cases(report)), report.created)
 
 
-def _cases(report: QualityReport) -> Iterator[tuple[str, str | None, str, list[str]]]:
-    """Name, tag (None: passed), message, body."""
+def _cases(report: QualityReport) -> Iterator[Case]:
     verdict = report.verdict
-    tags = {GARBAGE: "failure", DEGRADED: "failure", INCONCLUSIVE: "error"}
     body = [*verdict.reasons, *(rows.comparison(report.pair) if report.pair is not None else ())]
-    yield "verdict", tags.get(verdict.kind), verdict.headline, body
+    yield Case(_CLASS, "verdict", _TAGS.get(verdict.kind), verdict.kind, verdict.headline, body)
     for one in rows.passes(report):
         found = rows.errors(one)
-        yield f"pass {one.name}", "error" if found else None, found or "", [rows.counts(one.counts)]
-
-
-def _attribute(value: str) -> str:
-    return f'"{escape(one_line(value))}"'
+        tag = ERROR if found else None
+        yield Case(_CLASS, f"pass {one.name}", tag, verdict.kind, found or "", [rows.counts(one.counts)])

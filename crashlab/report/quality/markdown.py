@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crashlab.quality.facts import QualityReport
-from crashlab.report.markdown.escape import code
+from crashlab.report.markdown.escape import cell, code
 from crashlab.report.markdown.escape import prose as text
 from crashlab.report.quality import rows
 
@@ -69,8 +69,7 @@ def _examples(report: QualityReport) -> Iterator[str]:
         yield from ("", f"| question | answer | {text(pair.first)} | {text(pair.second)} |", "|--|--|--|--|")
         for one in differing:
             cells = (text(one.question), text(one.answer), code(one.first.text), code(one.second.text))
-            # a bar ends a table's cell even inside code (GitHub Flavored Markdown, "Tables")
-            yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+            yield f"| {' | '.join(map(cell, cells))} |"
 
 
 def _next(report: QualityReport) -> Iterator[str]:

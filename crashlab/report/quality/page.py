@@ -10,7 +10,7 @@ from crashlab.quality.facts import DEGRADED, GARBAGE, NO_DIFFERENCE, NOTHING_FOU
 from crashlab.report.html import assets
 from crashlab.report.html.svg import element
 from crashlab.report.quality import rows
-from crashlab.report.quality.picture import PARTS, arms_picture
+from crashlab.report.quality.pictures import PARTS, arms_picture
 from crashlab.report.safe import one_line
 
 _STYLE = (

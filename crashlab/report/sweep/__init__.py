@@ -12,7 +12,7 @@ __all__ = ["FORMATS", "from_json", "redacted", "render"]
 FORMATS = ("text", "json", "html", "md", "junit")
 
 
-def render(result: SweepResult, format: str, *, width: int | None = None) -> str:
+def render(result: SweepResult, form: str, *, width: int | None = None) -> str:
     """The result in one of :data:`FORMATS`; UsageError for another.
 
     A result without findings is judged first. ``width``: columns of the text form, 110 if not given.
@@ -22,24 +22,24 @@ def render(result: SweepResult, format: str, *, width: int | None = None) -> str
 
     if result.findings is None:
         result = judged(result)
-    if format == "json":
+    if form == "json":
         from crashlab.report.sweep import jsonform
 
         return jsonform.dumps(result)
-    if format == "html":
-        from crashlab.report.sweep import htmlpage
+    if form == "html":
+        from crashlab.report.sweep import page
 
-        return htmlpage.render(result)
-    if format == "md":
+        return page.render(result)
+    if form == "md":
         from crashlab.report.sweep import markdown
 
         return markdown.render(result)
-    if format == "junit":
+    if form == "junit":
         from crashlab.report.sweep import junit
 
         return junit.render(result)
-    if format == "text":
+    if form == "text":
         from crashlab.report.sweep import text
 
         return text.render(result, width=width)
-    raise UsageError(f"There is no format {format!r} for a sweep.", hint=f"Use one of {', '.join(FORMATS)}.")
+    raise UsageError(f"There is no format {form!r} for a sweep.", hint=f"Use one of {', '.join(FORMATS)}.")

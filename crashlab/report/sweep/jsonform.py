@@ -23,14 +23,7 @@ def dumps(result: SweepResult) -> str:
 
 def from_json(text: str | bytes) -> SweepResult:
     """Read back what :func:`dumps` wrote, of any version that only added fields; UnreadableInput otherwise."""
-    import json
-
-    try:
-        raw = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UnreadableInput(
-            f"This is not JSON: {error}.", hint="Give the sweep.json that crashlab wrote."
-        ) from error
+    raw = jsonio.parsed(text, "Give the sweep.json that crashlab wrote.")
     schema = raw.get("schema") if isinstance(raw, dict) else None
     if schema != SCHEMA:
         raise UnreadableInput(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from crashlab.report.markdown.escape import bullets, code, prose
+from crashlab.report.markdown.escape import bullets, cell, code, prose
 from crashlab.report.sweep import rows
 from crashlab.sweep import facts
 
@@ -92,8 +92,7 @@ def _value(text: str) -> str:
 
 
 def _cell(text: str) -> str:
-    """A code span in a table: a bar ends the cell even inside code unless it is escaped (GFM, "Tables")."""
-    return code(text, _CELL).replace("|", "\\|")
+    return cell(code(text, _CELL))
 
 
 def _table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:

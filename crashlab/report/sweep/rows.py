@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from crashlab.postmortem.words import counted
 from crashlab.sweep import facts
 from crashlab.sweep.verdict import words
 
@@ -99,6 +100,7 @@ def _config_row(lever: str, asked: bool, value: str | None, seen: Sequence[facts
         "did not take" if False in took
         else "took" if took == {True}
         else "took in some runs, not seen in others" if True in took
+        else "read" if values and not asked
         else "not seen"
     )  # fmt: skip
     return ConfigRow(
@@ -145,7 +147,7 @@ def about(result: facts.SweepResult) -> list[tuple[str, str]]:
     rows = [
         ("Plan", result.plan),
         ("Written", result.created or ""),
-        ("Size", f"{arms} arm{'s' if arms != 1 else ''}, {runs} run{'s' if runs != 1 else ''}"),
+        ("Size", f"{counted(arms, 'arm')}, {counted(runs, 'run')}"),
         ("State", {True: "finished", False: "not finished", None: ""}[result.finished]),
         ("Seeds", ", ".join(map(str, result.seeds[:20]))),
     ]
@@ -154,6 +156,14 @@ def about(result: facts.SweepResult) -> list[tuple[str, str]]:
         rows.append(("Arms tried", str(result.findings.arms_tried)))
         rows.append(("Baseline in turns", turns))
     for machine in result.machines[:50]:
-        said = ", ".join(f"{name} {fact.value}" for name, fact in list(machine.facts.items())[:12] if fact)
-        rows.append((f"Machine {machine.name}", said))
+        rows.append((f"Machine {machine.name}", _machine(machine)))
+    rows += [("Not read", problem) for problem in result.problems[:_VALUES]]
     return [(label, value) for label, value in rows if value]
+
+
+def _machine(machine: facts.Machine) -> str:
+    """What is known of it. A dump may be a recording of another machine, so its facts are kept apart."""
+    known = list(machine.facts.items())[:12]
+    own = ", ".join(f"{name} {fact.value}" for name, fact in known if not fact.source.startswith("dump"))
+    dumped = ", ".join(f"{name} {fact.value}" for name, fact in known if fact.source.startswith("dump"))
+    return "; ".join(part for part in (own, f"from its GPU dumps: {dumped}" if dumped else "") if part)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from crashlab.postmortem.words import counted
 from crashlab.stats import poisson
 from crashlab.sweep import facts
 from crashlab.sweep.verdict import ahead, compare, timing, words
@@ -94,16 +95,17 @@ def is_interleaved(arms: Sequence[facts.Arm], runs: Sequence[facts.ArmRun]) -> b
 
 def _headline(found: Tally, keys: Sequence[facts.KeyFindings], runs: Sequence[facts.ArmRun]) -> str:
     if not found.arms:
-        return f"Nothing to judge: none of {len(runs)} runs had exposure that counts."
+        return f"Nothing to judge: none of {counted(len(runs), 'run')} had exposure that counts."
     names = [arm.name for arm in found.arms]
     whole = words.amount(found.total(names), found.unit)
+    spent = f"{counted(len(found.runs), 'run')} of {counted(len(names), 'arm')}"
     if not keys:
         bound = poisson.zero_bound(found.total(names), words.LIMITS)
         limit = f" (rate below {words.rate(bound, found.unit)})" if bound is not None else ""
-        return f"No event in {len(found.runs)} runs of {len(names)} arms, {whole}{limit}: no lever can be told apart."
+        return f"No event in {spent}, {whole}{limit}: no lever can be told apart."
     main = keys[0]
     total = sum(count.events for count in main.counts)
-    head = f"{words.events(total, main.key)} in {len(found.runs)} runs of {len(names)} arms ({whole})"
+    head = f"{words.events(total, main.key)} in {spent} ({whole})"
     together = next((effect for effect in main.effects if effect.kind == "together"), None)
     named = [e for e in main.effects if e.kind == "alone" and e.reading == "evidence"]
     if together is not None:

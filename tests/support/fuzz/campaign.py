@@ -152,8 +152,8 @@ def _watch(child: int, progress: Progress, limits: Limits, answer: Path) -> Told
     return Told(Finding(kind, "child", f"the child ended with status {status}"), -1, hard)
 
 
-def survives(target: Target, case: bytes, limits: Limits) -> Finding | None:
-    """Run one case in a child of its own; what it finds."""
+def finding_of(target: Target, case: bytes, limits: Limits) -> Finding | None:
+    """What one case finds, run in a child of its own."""
     with tempfile.TemporaryDirectory(prefix="crashlab-fuzz-") as name:
         answer, progress = Path(name) / "answer", Progress()
         (Path(name) / "case").mkdir()
@@ -173,7 +173,7 @@ def smaller(target: Target, case: bytes, name: str, limits: Limits, *, seconds: 
         at, shrunk = 0, False
         while at < len(case) and time.monotonic() < deadline:
             shorter = case[:at] + case[at + step :]
-            finding = survives(target, shorter, limits)
+            finding = finding_of(target, shorter, limits)
             if finding is not None and finding.name == name:
                 case, shrunk = shorter, True
             else:

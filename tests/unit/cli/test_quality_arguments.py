@@ -131,4 +131,4 @@ def test_the_questions_can_be_written_and_read_again(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     done = run_cli("quality", "--write-tasks", str(tmp_path / "none" / "x.jsonl"))
-    assert done.code == 3
+    assert done.code == 2

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import sys
 from pathlib import Path
 
+import click
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from crashlab.cli.sweep import sweep
 from crashlab.sweep import journal
 from tests.support.command import run_cli
 from tests.support.demosweep import PLAN, demo_command
@@ -59,6 +65,77 @@ def test_a_dry_run_asks_the_server_and_runs_nothing(place: Path) -> None:
     assert "its help was read" in done.out
     assert "--moe-backend marlin" in done.out
     assert not (place / "crashlab-runs").exists()
+
+
+@pytest.mark.parametrize(
+    "before",
+    [["plan.toml", "--dry-run"], ["--dry-run", "plan.toml"], ["--out", "x", "plan.toml", "-q", "--dry-run"]],
+)
+def test_options_stand_before_or_after_the_plan(place: Path, before: list[str]) -> None:
+    done = run_cli("sweep", *before, *DEMO)
+    assert done.code == 0, done.err
+    assert "cudagraph-mode" in done.out
+
+
+def _parsed(*words: str) -> click.Context:
+    return sweep.make_context("sweep", list(words))
+
+
+def test_what_follows_the_dashes_is_the_servers_even_if_it_looks_like_an_option() -> None:
+    context = _parsed("plan.toml", "--slurm", "--", "serve", "--dry-run", "--out", "x", "--", "-q", "--help")
+    assert context.meta["crashlab.sweep.command"] == (
+        "serve",
+        "--dry-run",
+        "--out",
+        "x",
+        "--",
+        "-q",
+        "--help",
+    )
+    assert context.params["plans"] == ("plan.toml",)
+    assert context.params["slurm"] is True
+    assert (context.params["dry_run"], context.params["out"], context.params["quiet"]) == (False, None, False)
+
+
+def test_a_servers_option_without_the_dashes_says_where_its_command_stands(place: Path) -> None:
+    done = run_cli("sweep", "plan.toml", "vllm", "serve", "--port", "8000")
+    assert done.code == 2
+    assert "The server's command comes after '--'." in done.err
+
+
+HOW_TO = Path(__file__).parents[3] / "docs" / "how-to" / "sweep.md"
+
+
+def _examples() -> list[str]:
+    shown = (sweep.help or "").split("Examples:")[1].split("Exit code:")[0]
+    lines = [line.strip().removeprefix("crashlab ") for line in shown.splitlines() if line.strip()]
+    lines = [re.split(r"\s{3,}", line)[0] for line in lines]
+    page = re.sub(r"\n(?=\S+==)", " ", HOW_TO.read_text())  # a command that goes on in the next line
+    written = [
+        found.group(1) for found in re.finditer(r"(?:`|^)crashlab (sweep [^`\n]*)", page, re.MULTILINE)
+    ]
+    return lines + written
+
+
+@pytest.mark.parametrize("example", _examples())
+def test_every_documented_example_is_understood_with_a_dry_run_added(example: str) -> None:
+    words = shlex.split(example.partition(" > ")[0])[1:]
+    at = words.index("--") if "--" in words else len(words)
+    context = _parsed(*words[:at], "--dry-run", *words[at:])
+    assert context.params["dry_run"] is True
+    assert len(context.params["plans"]) == (0 if "--list-levers" in words else 1)
+    assert context.meta["crashlab.sweep.command"] == tuple(words[at + 1 :])
+
+
+def test_there_are_examples_of_the_help_and_of_the_how_to() -> None:
+    assert len(_examples()) >= 14
+
+
+def test_a_dry_run_keeps_to_the_screen_but_for_commands(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "70")
+    lines = run_cli("sweep", "plan.toml", "--dry-run", *DEMO).out.splitlines()
+    assert max(len(line) for line in lines if "crashlab.demo" not in line) <= 70
+    assert all("--port {port}" in line for line in lines if "crashlab.demo" in line)
 
 
 def test_a_lever_that_the_server_does_not_have_is_a_usage_error(place: Path) -> None:
@@ -138,6 +215,76 @@ def test_the_result_can_be_shown_in_every_form_without_running(place: Path, serv
     assert run_cli("sweep", "--report-only", "-o", "/nowhere/x", "s").code == 2
 
 
+def test_a_result_that_could_not_be_written_is_refused_before_the_first_run(
+    place: Path, servers: FakeServers
+) -> None:
+    for target in ("/nowhere/x", "."):
+        done = run_cli("sweep", "-q", "--out", "s", "-o", target, "plan.toml", *DEMO)
+        assert (done.code, f"Cannot write {target}" in done.err) == (2, True), done.err
+    assert not servers.made
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["--list-levers", "plan.toml"], 2, "'plan.toml' would not be read"),
+        (["--list-levers", "--", "serve"], 2, "'serve' would not be read"),
+        (["--list-levers", "--format", "md"], 2, "the catalogue is text or JSON"),
+        (["--list-levers", "--out", "x"], 0, "--out changes nothing"),
+        (["plan.toml", "--slurm", "--json", *DEMO], 0, "--json changes nothing"),
+        (["plan.toml", "--dry-run", "-o", "x", *DEMO], 0, "--output changes nothing"),
+        (["plan.toml", "--slurm", "--on", "ray", *DEMO], 2, "two places"),
+    ],
+)
+def test_options_that_contradict_or_change_nothing_are_named(
+    place: Path, arguments: list[str], code: int, says: str
+) -> None:
+    done = run_cli("sweep", *arguments)
+    assert (done.code, says in done.err) == (code, True), done.err
+
+
+def test_the_text_keeps_to_the_screen_and_a_file_to_the_page(
+    place: Path, servers: FakeServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_cli("sweep", "-q", "--out", "s", "plan.toml", *DEMO)
+    monkeypatch.setenv("COLUMNS", "70")
+    done = run_cli("sweep", "--report-only", "-o", "out.txt", "s")
+    shown = run_cli("sweep", "--report-only", "s").out.splitlines()
+    assert max(len(line) for line in shown if not line.startswith("  ")) <= 70
+    assert max(len(line) for line in (place / "out.txt").read_text().splitlines()) > 70
+    assert done.out == ""
+
+
+def test_lines_of_the_journal_that_cannot_be_read_are_counted(place: Path, servers: FakeServers) -> None:
+    run_cli("sweep", "-q", "--out", "s", "plan.toml", *DEMO)
+    (place / "s" / "journal.jsonl").write_text("garbage\n[1]\n\n{torn")
+    for shape in ("text", "md", "html", "json", "junit"):
+        done = run_cli("sweep", "--report-only", "--format", shape, "s")
+        assert "journal.jsonl: 3 line" in " ".join(done.out.split()), shape
+
+
+def test_a_plan_that_may_not_be_read_is_not_called_lost(
+    place: Path, servers: FakeServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_cli("sweep", "-q", "--out", "s", "plan.toml", *DEMO)
+    real = open
+    for name in ("plan.toml", "sweep.json"):
+
+        def denied(path: str, *rest: object, _name: str = name, **more: object) -> object:
+            if str(path).endswith(f"s/{_name}"):
+                raise PermissionError(13, "Permission denied")
+            return real(path, *rest, **more)  # type: ignore[call-overload]
+
+        monkeypatch.setattr("builtins.open", denied)
+        done = run_cli("sweep", "--report-only", "s")
+        assert (done.code, "permission denied" in done.err, "lost" in done.err) == (3, True, False), done.err
+        assert f"s/{name}" in done.err
+        assert "chmod u+r" in done.err
+    monkeypatch.setattr("builtins.open", real)
+    (place / "s" / "plan.toml").unlink()
+    assert "has lost its plan.toml" in run_cli("sweep", "--report-only", "s").err
+
+
 def test_a_changed_plan_does_not_go_on_in_the_old_folder(place: Path, servers: FakeServers) -> None:
     run_cli("sweep", "-q", "--out", "s", "plan.toml", *DEMO)
     (place / "plan.toml").write_text(PLAN.replace("seed = 7", "seed = 8"))
@@ -180,3 +327,17 @@ def test_without_ray_the_error_names_the_extra(place: Path, monkeypatch: pytest.
     done = run_cli("sweep", "--on", "ray", "plan.toml", *DEMO)
     assert done.code == 3
     assert "crashlab[ray]" in done.err
+
+
+@given(
+    st.lists(st.sampled_from(["--dry-run", "-q", "--out=x", "--json"]), max_size=3),
+    st.lists(st.sampled_from(["--slurm", "-q", "--json"]), max_size=3),
+    st.lists(st.one_of(st.text(max_size=6), st.sampled_from(["--", "--out", "-o", "--help"])), max_size=6),
+)
+def test_the_command_is_whatever_follows_the_first_dashes(
+    before: list[str], after: list[str], command: list[str]
+) -> None:
+    context = _parsed(*before, "plan.toml", *after, "--", *command)
+    assert context.params["plans"] == ("plan.toml",)
+    assert context.meta["crashlab.sweep.command"] == tuple(command)
+    assert context.params["slurm"] == ("--slurm" in after)

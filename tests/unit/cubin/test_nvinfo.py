@@ -58,7 +58,7 @@ def test_resources_of_a_kernel_as_built() -> None:
 
 def test_resources_of_kernels_of_a_real_dump() -> None:
     kernel = "cudnn_generated_fort_native_sm120_matMul_pointwise_pointwise_knob_3_128x128x128_0_0"
-    (image,) = (i for i in relocated("seed_sm120") if i.find_function(kernel))
+    (image,) = (i for i in relocated("seed_sm120") if i.symbols.find(kernel))
     info = image.kernel_info(kernel)
     assert (info.registers, info.shared_bytes, info.parameter_base) == (44, 1024, 0x380)
     assert layout(image, kernel) == [(0, 0, 8), (1, 8, 8), (2, 16, 8), (3, 24, 4)]

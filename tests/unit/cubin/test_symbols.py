@@ -143,12 +143,12 @@ def test_section_numbers_beyond_16_bits_come_from_the_extended_table() -> None:
 
 def test_a_function_is_found_by_its_exact_name() -> None:
     image = cubin("shapes_sm_90")
-    found = image.find_function("store_chain")
+    found = image.symbols.find("store_chain")
     assert found is not None
     assert found.entry
-    assert image.find_function("tore_chain") is None
-    assert image.find_function("") is None
-    inner = image.find_function("$_Z5callsPfPKf$_Z5innerPKfi")
+    assert image.symbols.find("tore_chain") is None
+    assert image.symbols.find("") is None
+    inner = image.symbols.find("$_Z5callsPfPKf$_Z5innerPKfi")
     assert inner is not None
     assert (inner.start, inner.entry) == (0x90, False)
 
@@ -168,7 +168,7 @@ def test_code_of_a_function_is_its_part_of_the_section() -> None:
     assert inner is not None
     start, code = inner
     assert (start, bytes(code)) == (0x7040, bytes(range(0x40, 0x60)))
-    kernel = image.find_function("k")
+    kernel = image.symbols.find("k")
     assert kernel is not None
     assert len(image.code_of(kernel._replace(size=0))[1]) == 512  # type: ignore[index]
     assert image.code_of(kernel._replace(start=0x9000)) is None

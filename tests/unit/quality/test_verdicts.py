@@ -48,6 +48,24 @@ def test_an_arm_that_answers_nothing_right_is_garbage_and_the_word_for_it_fits(k
     assert report.pair.pairs.both == report.pair.pairs.won == 0
 
 
+def test_one_server_that_gets_nothing_right_cannot_be_judged_and_it_is_said() -> None:
+    nothing = GOOD._replace(accuracy=0.0, noise=0.0)
+    report = report_of(nothing, None, questions=40)
+    assert report.verdict.kind == INCONCLUSIVE
+    assert report.verdict.headline == (
+        "Almost nothing is right (0 of 40); without a control arm or --expect this cannot be judged"
+    )
+    known = report_of(nothing, None, questions=40, expect=0.8)
+    assert known.verdict.kind == GARBAGE
+
+
+def test_two_servers_that_get_nothing_right_are_not_called_alike_without_a_word() -> None:
+    nothing = GOOD._replace(accuracy=0.0)
+    report = report_of(nothing, nothing, questions=40)
+    assert report.verdict.kind == NO_DIFFERENCE
+    assert "almost nothing is right in either" in report.verdict.headline
+
+
 def test_a_fifth_of_wrong_answers_is_degraded_with_the_right_counts() -> None:
     report = report_of(GOOD, GOOD._replace(degrade="wrong", share=0.2))
     assert report.verdict.kind == DEGRADED

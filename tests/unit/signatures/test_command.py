@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from crashlab.cli.signatures import signatures
+from crashlab.cli.main import cli
 from crashlab.errors import UnreadableInput, UsageError
 from crashlab.report import jsonio
 from tests.unit.signatures.material import DATA, env, report_of, seed_sm120
@@ -16,7 +16,7 @@ from tests.unit.signatures.material import DATA, env, report_of, seed_sm120
 
 def _run(*args: str, stdin: bytes | None = None) -> Result:
     return CliRunner().invoke(
-        signatures, list(args), input=stdin, standalone_mode=False, catch_exceptions=False
+        cli, ["signatures", *args], input=stdin, standalone_mode=False, catch_exceptions=False
     )
 
 
@@ -135,7 +135,7 @@ def test_new_then_check_then_match(report: Path, tmp_path: Path) -> None:
     assert done.return_value == 0
     assert done.stdout.splitlines()[-1] == "1 entry, 2 fixtures, 0 problems"
     assert "MINE" in _run("match", str(report), "--catalogue", str(folder)).stdout
-    with pytest.raises(UsageError, match="cannot write"):
+    with pytest.raises(UsageError, match="Cannot write"):
         _run("new", str(report), "-o", str(target))
     assert _run("new", str(report)).stdout.startswith("# A draft")
 
@@ -158,7 +158,7 @@ def test_check_fails_with_3_and_names_the_entry(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["list", "show", "match", "new", "check"])
 def test_every_help_text_has_an_example(command: str) -> None:
-    assert "Example" in CliRunner().invoke(signatures, [command, "--help"]).stdout
+    assert "Example" in CliRunner().invoke(cli, ["signatures", command, "--help"]).stdout
 
 
 def test_hostile_text_in_a_report_is_shown_not_obeyed(tmp_path: Path) -> None:

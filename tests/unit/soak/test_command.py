@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -64,6 +66,41 @@ def test_a_fault_under_load_is_caught_analysed_and_reported(tmp_path: Path) -> N
     assert report["verdict"]["function"]["mangled"] == "_Z14epilogue_storeILi128EEvPfPK6float4i"
     assert any("requests in flight" in note for note in report["provenance"])
     assert (tmp_path / "run" / "cases" / "001" / "report.json").exists()
+
+
+def test_a_soak_of_a_running_server_has_an_end(tmp_path: Path) -> None:
+    argv = server("none")
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+        try:
+            url = f"http://127.0.0.1:{argv[argv.index('--port') + 1]}"
+            done = soak(tmp_path / "run", "--url", url, "--requests", "20", "-v")
+            assert done.code == 0, done.err
+            assert "has no end" not in done.out + (tmp_path / "run" / "report.json").read_text()
+            taken = soak(tmp_path / "taken", "--requests", "20", "--", *argv)
+            assert f"another server answered on {url.removeprefix('http://')}" in taken.err + taken.out
+        finally:
+            running.terminate()
+
+
+def test_a_start_that_takes_long_tells_its_last_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(soakview, "line", said.append)
+    times = iter([100.0, 100.5, 103.0, 103.5])
+    monkeypatch.setattr(soakview, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    view = soakview.View(json_lines=False, quiet=False)
+    first = SNAPSHOT._replace(status=Status("STARTING", 0.0, 0.0, 0.0, ""), note="waiting: not asked yet")
+    for note in ("not asked yet", "nobody listens on h:1", "nobody listens on h:1", "nobody listens on h:1"):
+        view.show(first._replace(note=f"waiting: {note}"))
+    assert [text.partition(", ")[0] for text in said] == [
+        "crashlab: STARTING: waiting: not asked yet",
+        "crashlab: STARTING: waiting: nobody listens on h:1",
+    ]
+
+
+def test_a_process_without_stderr_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    with soakview.View(json_lines=False, quiet=False) as view:
+        view.show(SNAPSHOT)
 
 
 def test_a_stall_gets_its_hang_dump_and_names_the_loop(tmp_path: Path) -> None:

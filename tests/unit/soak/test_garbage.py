@@ -141,4 +141,4 @@ def test_the_servers_own_count_of_nan_requests_is_certain_once_it_rises() -> Non
         watch.metrics(value)
     assert not watch.certain
     watch.metrics(5.0)
-    assert "2 request(s) with NaN" in watch.findings[0].what
+    assert "2 requests with NaN" in watch.findings[0].what

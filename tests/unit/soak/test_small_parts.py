@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import signal
+import socket
+from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
@@ -15,9 +18,10 @@ from crashlab.soak.budget import Budget, parse_count, parse_duration, parse_rang
 from crashlab.soak.canary import PROMPTS, Canaries, canary_asks, common_prefix
 from crashlab.soak.deadlines import Deadlines, overdue, sweep
 from crashlab.soak.exposure import Exposure, ExposureMeter, duration
+from crashlab.soak.hangup import LoadSignals
 from crashlab.soak.metrics import Counters
 from crashlab.soak.record import Record, begin
-from crashlab.soak.serverurl import url_of
+from crashlab.soak.serverurl import listens, plain_url, url_of
 
 ASK = canary_asks(0)[0]
 GOOD = ["fine words here"] * len(PROMPTS)
@@ -102,7 +106,7 @@ def test_without_metrics_steps_are_unknown_and_not_zero() -> None:
 def test_exposures_add_up() -> None:
     total = Exposure(10.0, None, 5, 1, 50, 7).plus(Exposure(20.0, 9, 5, 0, 50, None))
     assert total == Exposure(30.0, 9, 10, 1, 100, 7)
-    assert total.fields()["hours"] == round(30 / 3600, 4)
+    assert total.fields()["hours"] == round(30 / 3600, 6)
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(5, "5 s"), (65, "1m 05s"), (3723, "1h 02m")])
@@ -252,3 +256,92 @@ def test_common_prefixes() -> None:
 )
 def test_where_a_server_will_listen(argv: tuple[str, ...], url: str) -> None:
     assert url_of(argv) == url
+
+
+def _answered(board: Board, now: float) -> None:
+    record = begin(ASK, now, "2026-11-30T00:00:00Z")._replace(tokens=6)
+    board.note(record, now)
+
+
+def test_steps_are_unknown_when_no_reading_is_younger_than_the_first_answer() -> None:
+    meter, board = ExposureMeter(), Board()
+    meter.begin(100.0)
+    meter.see(100.1, Counters({"engine_steps": 0.0, "prompt_tokens": 0.0}), 100.0)
+    _answered(board, 100.4)
+    meter.see(100.6, None, 100.0)
+    total = meter.total(board)
+    assert (total.engine_steps, total.requests, total.tokens) == (None, 1, 6)
+    assert "engine_steps" not in total.fields()
+    meter.see(101.1, Counters({"engine_steps": 30.0}), 101.0)
+    assert meter.total(board).engine_steps == 30
+
+
+def test_a_reading_of_before_the_first_answer_does_not_count_for_it() -> None:
+    meter, board = ExposureMeter(), Board()
+    meter.begin(100.0)
+    for at, steps in ((100.0, 0.0), (101.0, 4.0)):
+        meter.see(at, Counters({"engine_steps": steps}), at)
+    assert meter.total(board).engine_steps == 4
+    _answered(board, 101.5)
+    assert meter.total(board).engine_steps is None
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("http://h:8000/", "http://h:8000"),
+        ("http://h:8000/v1/", "http://h:8000"),
+        ("h:8000", "http://h:8000"),
+        ("https://h/prefix", "https://h/prefix"),
+        ("http://[::1]:8000", "http://[::1]:8000"),
+    ],
+)
+def test_an_address_is_made_plain(text: str, url: str) -> None:
+    assert plain_url(text) == url
+
+
+@pytest.mark.parametrize(
+    "text", ["", "http://", "ftp://x", "http://h:99999", "http://h:0", "http://[::1", "a b", "http://h/?x=1"]
+)
+def test_what_is_no_address_is_refused_with_the_next_step(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        plain_url(text)
+    assert caught.value.hint is not None
+    assert "http://HOST:PORT" in caught.value.hint
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_an_address_or_a_usage_error(text: str) -> None:
+    with suppress(UsageError):
+        assert plain_url(text).startswith(("http://", "https://"))
+
+
+def test_whether_something_listens_is_seen() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert listens(f"http://127.0.0.1:{port}") == f"127.0.0.1:{port}"
+    assert listens(f"http://127.0.0.1:{port}") is None
+
+
+def test_a_hangup_stops_a_load_but_not_under_nohup() -> None:
+    for before, expected in ((signal.SIG_DFL, [signal.SIGTERM]), (signal.SIG_IGN, [])):
+        old = signal.signal(signal.SIGHUP, before)
+        try:
+            with LoadSignals() as box:
+                signal.raise_signal(signal.SIGHUP)
+                assert box.take() == expected
+                signal.raise_signal(signal.SIGINT)
+                assert box.take() == [signal.SIGINT]
+        finally:
+            signal.signal(signal.SIGHUP, old)
+
+
+@pytest.mark.parametrize(
+    ("exposure", "words"),
+    [
+        (Exposure(65.0, 1, 1, 0, 1), "1m 05s, 1 engine step, 1 request, 1 token"),
+        (Exposure(5.0, None, 2, 0, 0), "5 s, 2 requests, 0 tokens"),
+    ],
+)
+def test_exposure_in_words_knows_one_and_many(exposure: Exposure, words: str) -> None:
+    assert exposure.words() == words

@@ -37,7 +37,7 @@ def report(kind: str, headline: str = "Old words") -> facts.Report:
 
 OUTCOME = Outcome(
     kinds.STALL,
-    "16 request(s) in flight",
+    "16 requests in flight",
     {"hours": 0.5, "engine_steps": 1000},
     "30m 00s, 1,000 engine steps",
     {"in_flight": 16, "unanswered": 0, "shapes": {"fresh": 9}, "errors": {"reset": 2}},
@@ -77,6 +77,21 @@ def test_each_outcome_gives_its_verdict_and_exit_code(outcome: str, old: str, ki
     assert exitcode.of_report(found) == code
 
 
+def test_an_interrupt_before_any_load_is_no_absence_of_evidence() -> None:
+    outcome = Outcome(kinds.INTERRUPTED, "interrupted before the server was ready")
+    verdict = settle(report("no-fault"), outcome).verdict
+    assert verdict.kind == "inconclusive"
+    assert verdict.headline == "Interrupted before the server was ready: nothing was tested"
+    assert verdict.confidence is not None
+    assert "absence of evidence" not in " ".join(verdict.confidence.reasons)
+
+
+def test_one_request_is_not_many() -> None:
+    outcome = OUTCOME._replace(load={"in_flight": 1, "prompt_chars": 1})
+    words = " ".join(settle(report("no-fault"), outcome).provenance)
+    assert "1 request in flight, 1 prompt character in flight" in words
+
+
 def test_exposure_load_notes_and_examples_stand_in_the_report() -> None:
     found = settle(report("no-fault"), OUTCOME._replace(kind=kinds.GARBAGE))
     assert found.run is not None
@@ -97,7 +112,7 @@ def test_exposure_load_notes_and_examples_stand_in_the_report() -> None:
 def test_a_stall_with_a_hang_dump_keeps_where_the_gpu_was() -> None:
     found = settle(report("hang", "No GPU exception: spin_kernel was resident"), OUTCOME)
     assert "spin_kernel" in found.verdict.headline
-    assert "16 request(s) in flight" in found.verdict.headline
+    assert "16 requests in flight" in found.verdict.headline
     assert found.verdict.confidence is not None
     assert "old reason" in found.verdict.confidence.reasons
 

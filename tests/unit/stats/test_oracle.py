@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crashlab.stats import course, poisson, rates, special, survival
+from crashlab.stats import course, poisson, proportions, rates, special, survival
 
 ORACLE: dict[str, Any] = json.loads(
     (Path(__file__).resolve().parents[2] / "data" / "stats" / "scipy.json").read_text()
@@ -42,7 +42,7 @@ def test_limits_of_a_count_are_the_chi_square_quantiles() -> None:
 
 def test_limits_of_a_share_are_clopper_and_pearsons() -> None:
     for successes, trials, low, high in ORACLE["shares"]:
-        assert rates.binomial_limits(successes, trials) == pytest.approx((low, high), abs=1e-10)
+        assert proportions.clopper_pearson(successes, trials) == pytest.approx((low, high), abs=1e-10)
 
 
 def test_two_rates_are_the_binomial_tails() -> None:

@@ -44,7 +44,8 @@ def demo(folder: Path, arm: str, bug_every: int = 200, exposure: float = 5000) -
 
 
 def test_a_fault_is_found_with_its_key_and_the_levers_in_effect(tmp_path: Path) -> None:
-    job = demo(tmp_path, "attention-backend=TRITON_ATTN")._replace(server_info=True)
+    # Long enough for two readings of its metrics: only then steps are known.
+    job = demo(tmp_path, "attention-backend=TRITON_ATTN", 3000, 1e6)._replace(server_info=True)
     found = run_job(job, None, "local")
     assert found.outcome == FAULT
     assert "epilogue_store" in (found.key or "")

@@ -174,13 +174,18 @@ _MANY = "".join(
         ("x = [", "no TOML"),
         ("[levers]\nno-such-lever = ['1']\n", "No lever is called"),
         ("[levers]\ncudagraph-mode = ['SOMETIMES']\n", "cannot be 'SOMETIMES'"),
-        ("[levers]\nmoe-backend = [['a']]\n", "a string, a number"),
+        ("[levers]\nmoe-backend = [['a']]\n", "a string, a finite number"),
         ("[levers]\nmoe-backend = ['a']\n[budgets]\nlevel = 0.1\n", "'budgets' is no key"),
         ("[levers]\nmoe-backend = ['a']\n[budget]\nlevel = 0.7\n", "below 0.5"),
         ("[levers]\nmoe-backend = ['a']\n[budget]\nunit = 'years'\n", "'unit'"),
-        ("[levers]\nmoe-backend = ['a']\n[budget]\nrun-for = 'soon'\n", "no duration"),
+        ("[levers]\nmoe-backend = ['a']\n[budget]\nrun-for = 'soon'\n", "[budget]: 'run-for' must be a time"),
         ("[levers]\nmoe-backend = ['a']\n[load]\nshapes = 'x'\n", "'shapes' is no key"),
         ("[levers]\nmoe-backend = ['a']\n[load]\nsteps = 5\n", "'steps' is no key"),
+        ("[levers]\nmoe-backend = ['a']\n[load]\nlinger = 5\n", "'linger' is no key"),
+        ("mode = 'run'\n[levers]\nmoe-backend = ['a']\n[load]\nclients = 5\n", "'clients' is no key"),
+        ("[levers]\nmoe-backend = ['a']\n[load]\ntemperature = nan\n", "'temperature' must be"),
+        ("[levers]\nmoe-backend = ['a']\n[budget]\ntotal-for = 0\n", "[budget]: 'total-for' must be a time"),
+        (f"[levers]\nmoe-backend = ['a']\n[budget]\nrun-for = '{'9' * 400}'\n", "[budget]: 'run-for'"),
         ("[levers]\nmoe-backend = ['a', 'a']\n", "two arms"),
         ("kind = 'all'\n[levers]\nmoe-backend = ['a']\n", "'kind'"),
         ("mode = 'run'\n[budget]\nunit = 'steps'\n[levers]\nmoe-backend = ['a']\n", "'hours'"),
@@ -294,3 +299,12 @@ def test_a_bisection_cannot_be_an_array() -> None:
     plan = read('kind = "bisect"\n[bisect]\nlever = "cudnn"\nvalues = ["1", "2"]\n')
     with pytest.raises(UsageError, match="bisection"):
         tasks(plan)
+
+
+def test_an_unknown_key_of_the_load_is_told_the_known_ones_and_where_the_budget_stands() -> None:
+    with pytest.raises(UsageError) as error:
+        read_plan("[levers]\nmoe-backend = ['a']\n[load]\nfoo = 1\n", "p.toml", command=["x"])
+    assert "canary-every, clients, dump" in (error.value.hint or "")
+    with pytest.raises(UsageError) as error:
+        read_plan("[levers]\nmoe-backend = ['a']\n[load]\nfor = '2h'\n", "p.toml", command=["x"])
+    assert "run-for in [budget]" in (error.value.hint or "")

@@ -29,6 +29,7 @@ from crashlab.sweep.schedule import (
     bisected,
     next_tasks,
     standings,
+    tally,
 )
 from crashlab.sweep.verdict import judge
 
@@ -255,3 +256,11 @@ def test_sweeps_with_two_levers_that_matter_name_exactly_those() -> None:
         assert guilty <= named or not named
         exact += named == guilty
     assert exact >= 90
+
+
+def test_a_fault_whose_steps_were_not_told_counts_its_time_at_the_speed_of_the_others() -> None:
+    sweep_plan = read_plan("[levers]\nmoe-backend = ['marlin']\n", "p.toml", command=["x"])
+    told = ArmRun("baseline", 0, "fault", Exposure(900, 0.5), "k")
+    untold = ArmRun("baseline", 1, "fault", Exposure(None, 0.1), "k")
+    assert tally(sweep_plan, [told, untold], "baseline", "k").exposure == pytest.approx(1080)
+    assert tally(sweep_plan, [untold], "baseline", "k").exposure == 0.0

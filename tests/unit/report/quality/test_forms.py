@@ -28,7 +28,7 @@ from crashlab.quality.onset import Onset
 from crashlab.quality.settings import Arm, Settings
 from crashlab.quality.talk import Talk
 from crashlab.report.quality import FORMATS, render, rows
-from crashlab.report.quality.picture import arms_picture
+from crashlab.report.quality.pictures import arms_picture
 from tests.support import golden
 from tests.unit.quality.simulated import talk_of
 

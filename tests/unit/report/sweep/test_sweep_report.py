@@ -19,11 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crashlab.errors import CrashlabError, UnreadableInput, UsageError
+from crashlab.facts import EnvFact
 from crashlab.report.html import assets
 from crashlab.report.redact import Redactor
-from crashlab.report.sweep import FORMATS, from_json, redacted, render
+from crashlab.report.sweep import FORMATS, from_json, redacted, render, rows
 from crashlab.report.sweep.jsonform import SCHEMA
-from crashlab.sweep.facts import Arm, ArmRun, Exposure, Setting, SweepResult
+from crashlab.sweep.facts import Arm, ArmRun, Effective, Exposure, Machine, Setting, SweepResult
 from crashlab.sweep.verdict import judged
 from tests.support import golden, hostile, recorded, sweeps
 from tests.unit.report.test_html import parse
@@ -78,6 +79,35 @@ def test_json_is_valid_and_read_back_whole(name: str) -> None:
     assert from_json(text) == result
     for form in ("text", "md", "html", "junit"):
         assert render(from_json(text), form) == render(result, form)
+
+
+def test_facts_out_of_dumps_are_kept_apart_from_those_of_the_machine() -> None:
+    known = {
+        "gpu": EnvFact("H200", "dump: device table"),
+        "vllm": EnvFact("0.25.1", "log"),
+        "driver": EnvFact("580.65", "dump: metadata"),
+    }
+    said = dict(rows.about(SweepResult("p", (), (), machines=(Machine("local", known),))))
+    assert said["Machine local"] == "vllm 0.25.1; from its GPU dumps: gpu H200, driver 580.65"
+
+
+def test_a_value_of_a_lever_that_the_arm_leaves_alone_is_read_and_not_unseen() -> None:
+    seen = (
+        Effective("a", "x", "log", None),
+        Effective("b", None, None, None),
+        Effective("c", "y", "log", None),
+    )
+    run = ArmRun("only", 0, "clean", effective=seen)
+    (row,) = rows.arm_rows(SweepResult("p", (Arm("only", (Setting("c", "y"),), True),), (run,)))
+    assert {item.lever: item.took for item in row.config} == {"a": "read", "b": "not seen", "c": "not seen"}
+
+
+def test_one_arm_and_one_run_are_not_several() -> None:
+    one = SweepResult("p", (Arm("only", (), True),), (ArmRun("only", 0, "clean", Exposure(5, 1.0)),))
+    text = render(one, "text")
+    assert "1 run of 1 arm" in text
+    assert "1 arms" not in text
+    assert "1 runs" not in text
 
 
 def test_the_schema_is_up_to_date() -> None:

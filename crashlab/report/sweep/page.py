@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-from markupsafe import Markup
+from typing import Any
 
 from crashlab import __version__
 from crashlab.report.html import assets
+from crashlab.report.html.links import Anchor
 from crashlab.report.sweep import pictures, rows
 from crashlab.sweep import facts
 
@@ -16,27 +15,11 @@ _LEVERS = 60
 _KEYS = 12
 
 
-class _Link(NamedTuple):
-    id: str
-    label: str
-
-
 def render(result: facts.SweepResult) -> str:
     """The page; only the report's own style and script apply in it."""
     style = assets.source("report.css") + assets.source("sweep.css")
-    script = assets.source("report.js")
-    return (
-        assets.environment()
-        .get_template("sweep.html.j2")
-        .render(
-            page=_page(result),
-            findings=result.findings,
-            version=__version__,
-            style=Markup(style),
-            script=Markup(script),
-            policy=Markup(assets.policy(style, script)),
-        )
-        + "\n"
+    return assets.filled(
+        "sweep.html.j2", style, page=_page(result), findings=result.findings, version=__version__
     )
 
 
@@ -77,15 +60,15 @@ def _key(entry: facts.KeyFindings, baseline: list[str], number: int) -> dict[str
     }
 
 
-def _nav(page: dict[str, Any], findings: facts.Findings | None) -> list[_Link]:
-    links = [_Link("finding", "Finding"), _Link("arms", "Arms")]
+def _nav(page: dict[str, Any], findings: facts.Findings | None) -> list[Anchor]:
+    links = [Anchor("finding", "Finding"), Anchor("arms", "Arms")]
     if page["config"]:
-        links.append(_Link("config", "Configuration"))
-    links += [_Link(entry["id"], f"Key {number}") for number, entry in enumerate(page["keys"], 1)]
+        links.append(Anchor("config", "Configuration"))
+    links += [Anchor(entry["id"], f"Key {number}") for number, entry in enumerate(page["keys"], 1)]
     if findings is not None and findings.next_steps:
-        links.append(_Link("next", "What to run next"))
+        links.append(Anchor("next", "What to run next"))
     if page["runs"]:
-        links.append(_Link("runs", "Runs"))
+        links.append(Anchor("runs", "Runs"))
     if findings is not None:
-        links.append(_Link("caveats", "What this does not mean"))
+        links.append(Anchor("caveats", "What this does not mean"))
     return links

@@ -1,0 +1,193 @@
+"""``crashlab signatures match`` and ``new``: a crash held against the catalogue, and made an entry of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from crashlab.cli.given import Given
+from crashlab.cli.signatureoptions import catalogue_option, json_option
+from crashlab.cli.tofile import write_file
+from crashlab.errors import UnreadableInput, UsageError
+from crashlab.facts import Hypothesis, SignatureMatch
+from crashlab.inputfile import open_regular
+from crashlab.report.jsontext import written
+from crashlab.report.safe import one_line
+from crashlab.signatures import catalogue
+
+_MAX_REPORT = 64 << 20
+_DUMP_MAGIC = (b"\x7fELF", b"\x1f\x8b", b"\xfd7zXZ")
+
+
+@click.command("match")
+@click.argument(
+    "report", required=False, metavar="[REPORT.json|RUNDIR|CORE]", type=click.Path(allow_dash=True)
+)
+@click.option("--env", "env", multiple=True, metavar="FILE|KEY=VALUE", help="Environment facts. Repeatable.")
+@click.option(
+    "--log",
+    "logs",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(readable=False),
+    help="Server, driver or kernel log. Repeatable.",
+)
+@catalogue_option
+@json_option
+@click.option("-v", "--verbose", is_flag=True, help="Every sentence for and against, every test.")
+def match_report(
+    report: str | None,
+    env: Sequence[str],
+    logs: Sequence[str],
+    folders: Sequence[str],
+    as_json: bool,
+    verbose: bool,
+) -> int:
+    """Hold a crash against the catalogue.
+
+    Works on a report.json, a run directory, a GPU core dump, or on logs alone. --env takes key=value
+    (cudnn=9.19.0.56, cuda_graph=true, garbage=token0) or a file: key=value lines, JSON, the output of
+    `vllm collect-env`, `nvidia-smi`, `nvcc --version` or `pip freeze`.
+
+    \b
+    Examples:
+      crashlab signatures match report.json --env cudnn=9.19.0.56
+      crashlab signatures match --log server.log --env env.txt
+      crashlab analyze core --json | crashlab signatures match -
+    """
+    if report is None and not logs and not env:
+        raise UsageError("nothing to match", hint="Give a report.json, or a log with --log.")
+    from crashlab.signatures.environment import parse_options
+    from crashlab.signatures.match import match
+
+    if as_json:
+        Given(click.get_current_context()).idle(("verbose",), "JSON always holds everything.")
+    found = match(
+        _read_report(report) if report is not None else None,
+        env=parse_options(env),
+        log=_log_lines(logs),
+        entries=catalogue.packed(folders),
+    )
+    if as_json:
+        from crashlab.report.jsonio import to_json
+
+        data = {"schema": catalogue.SCHEMA, "signatures": to_json(found)}
+        click.echo(written(data))
+        return 0
+    if not found:
+        click.echo("No known failure fits what was captured.")
+    for position, item in enumerate(found):
+        for line in _shown(item, verbose or position == 0, verbose):
+            click.echo(one_line(line))
+    return 0
+
+
+@click.command("new")
+@click.argument("report", metavar="REPORT.json|RUNDIR|CORE", type=click.Path(allow_dash=True))
+@click.option("--id", "name", metavar="ID", help="The entry's id (default: from the kernel's name).")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(readable=False),
+    help="The file to write; it must not exist.",
+)
+def new_entry(report: str, name: str | None, output: str | None) -> int:
+    """Draft an entry from a crash: patterns generalised, fixture and near miss filled in.
+
+    \b
+    Example:
+      crashlab signatures new report.json --id MY-KERNEL-OOB -o my-signatures/my-kernel-oob.toml
+    """
+    from crashlab.signatures.draft import draft
+
+    text = draft(_read_report(report), name)
+    _prove(text)
+    if output is None:
+        click.echo(text, nl=False)
+        return 0
+    write_file(output, text, new=True)
+    click.echo(f"wrote {output}: describe the cause, then run `crashlab signatures check --catalogue "
+               f"{os.path.dirname(output) or '.'}`", err=True)  # fmt: skip
+    return 0
+
+
+def _prove(text: str) -> None:
+    """A draft that does not pass its own check would be worse than none."""
+    from crashlab.signatures import proof, schema
+
+    table = catalogue.parse_toml(text, "the draft")
+    for outcome in proof.check(schema.entry_from(table), table):
+        if outcome.problem:
+            raise UnreadableInput(
+                f"no usable draft: {outcome.fixture}: {outcome.problem}",
+                hint="The report knows too little: analyze the dump without --fast and try again.",
+            )
+
+
+def _read_report(path: str) -> Any:
+    """A parsed report.json (of a file, standard input or a run directory), or the report of a dump."""
+    if os.path.isdir(path):
+        path = os.path.join(path, "report.json")
+    if path == "-":
+        raw: bytes = sys.stdin.buffer.read(_MAX_REPORT + 1)
+    else:
+        with open_regular(path, "report") as stream:
+            raw = stream.read(_MAX_REPORT + 1)
+    if raw.startswith(_DUMP_MAGIC) and path != "-":
+        import crashlab
+
+        return crashlab.analyze(path)
+    if len(raw) > _MAX_REPORT:
+        raise UnreadableInput(f"{path} is larger than {_MAX_REPORT >> 20} MiB: that is no report.json")
+    try:
+        data = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableInput(
+            f"{path} is neither JSON nor a GPU core dump: {error}",
+            hint="Give the report.json that crashlab wrote, or logs with --log.",
+        ) from error
+    if not isinstance(data, dict) or not isinstance(data.get("verdict"), dict):
+        raise UnreadableInput(
+            f"{path} has no verdict: it is no crashlab report",
+            hint="Write one with `crashlab analyze CORE --json > report.json`.",
+        )
+    return data
+
+
+def _log_lines(paths: Sequence[str]) -> Iterator[str]:
+    from crashlab.logs.text import read_file
+
+    return (line.text for path in paths for line in read_file(path))
+
+
+def _shown(item: SignatureMatch, in_full: bool, everything: bool) -> list[str]:
+    lines = [f"{item.status:13} {item.score:4.2f}  {item.id}: {item.title}"]
+    hypotheses = item.hypotheses if in_full else item.hypotheses[:1]
+    for position, hypothesis in enumerate(hypotheses):
+        most = 40 if everything else (12 if position == 0 else 2) if in_full else 1
+        lines += _argument(hypothesis, most)
+    lines += [f"    fix      {text}" for text in item.fix]
+    if in_full:
+        lines += [f"    test     {text}" for text in item.discriminating_tests[: 40 if everything else 3]]
+    if item.references:
+        lines.append(f"    see      {', '.join(item.references[: 40 if everything else 4])}")
+    return [*lines, ""]
+
+
+def _argument(hypothesis: Hypothesis, most: int) -> list[str]:
+    lines = [f"  {hypothesis.cause}"]
+    for mark, sentences in (
+        ("for", hypothesis.supporting),
+        ("against", hypothesis.against),
+        ("unknown", hypothesis.unknown),
+    ):
+        lines += [f"    {mark:8} {text}" for text in sentences[:most]]
+        if len(sentences) > most:
+            lines.append(f"    {mark:8} … and {len(sentences) - most} more (-v shows them)")
+    return lines
