@@ -153,7 +153,8 @@ def read_file(path: str, note: Callable[[str], None] | None = None) -> Iterator[
     """Stream a log file (plain, gzip or xz) in pieces of 1 MiB.
 
     ``note`` gets a sentence when a compressed file was cut short or is damaged. Raises UnreadableInput if it
-    is no file that can be read, a GPU core dump, compressed with zstd, or unpacks to more than 16 GiB.
+    is no file that can be read, a GPU core dump, compressed with zstd, or unpacks to more than
+    16 GiB or to more than 500 times its size.
     """
     from crashlab.errors import UnreadableInput
     from crashlab.inputfile import open_regular
@@ -189,6 +190,9 @@ def _pieces(stream: BinaryIO, path: str, note: Callable[[str], None] | None) -> 
             f"the log {path} is compressed with zstd, which is not read here",
             hint="Unpack it first: zstd -d.",
         )
+    import os
+
+    most = min(_MOST_UNPACKED, max(_UNPACKED_ANYWAY, _RATIO * os.fstat(stream.fileno()).st_size))
     size = 0
 
     def damaged() -> None:
@@ -198,9 +202,9 @@ def _pieces(stream: BinaryIO, path: str, note: Callable[[str], None] | None) -> 
 
     for piece in inflate(stream, kind, damaged):
         size += len(piece)
-        if size > _MOST_UNPACKED:
+        if size > most:
             raise UnreadableInput(
-                f"the log {path} unpacks to more than {_MOST_UNPACKED:,} bytes",
+                f"the log {path} unpacks to more than {most:,} bytes",
                 hint="Unpack it yourself and give the part around the crash.",
             )
         yield piece

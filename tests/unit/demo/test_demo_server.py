@@ -59,7 +59,9 @@ class Demo:
 
 
 @contextmanager
-def demo(folder: Path, *arguments: str, environment: dict[str, str] | None = None) -> Iterator[Demo]:
+def demo(
+    folder: Path, *arguments: str, environment: dict[str, str] | None = None, patience: float = 60.0
+) -> Iterator[Demo]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -85,7 +87,7 @@ def demo(folder: Path, *arguments: str, environment: dict[str, str] | None = Non
         )
         one = Demo(process, port, log)
         try:
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + patience
             while (
                 time.monotonic() < deadline and process.poll() is None and "Uvicorn running" not in one.said
             ):
@@ -233,7 +235,7 @@ def test_a_slow_prefill_moves_only_the_cache(tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_never_ready_listens_nowhere_and_ends_on_request(tmp_path: Path) -> None:
-    with demo(tmp_path, "--scenario", "never-ready") as server:
+    with demo(tmp_path, "--scenario", "never-ready", patience=4.0) as server:
         pass
     assert server.process.returncode == 0
     assert "Uvicorn" not in server.said
