@@ -25,6 +25,10 @@ class Reading(NamedTuple):
     problem: str | None = None
 
 
+_EARLY_ROUNDS, _EARLY_SECONDS = 50, 0.1
+"""A server can die within the first second of its load; how far it got then is still to be known."""
+
+
 class Probe:
     """``latest`` is replaced whole, so another thread may read it."""
 
@@ -46,10 +50,13 @@ class Probe:
 
     async def run(self) -> None:
         """Until cancelled."""
+        rounds = 0
         while True:
             began = self._clock()
             await self.once()
-            await asyncio.sleep(max(0.05, self._interval - (self._clock() - began)))
+            rounds += 1
+            interval = min(self._interval, _EARLY_SECONDS) if rounds < _EARLY_ROUNDS else self._interval
+            await asyncio.sleep(max(0.05, interval - (self._clock() - began)))
 
     async def once(self) -> Reading:
         """One round; noted in the run directory when it is time."""

@@ -115,7 +115,7 @@ def test_repeat_restarts_counts_faults_and_reports_steps_to_each(tmp_path: Path)
     out = tmp_path / "run"
     done = crashlab(
         "soak", "--repeat", "2", "--fast", "--clients", "4", "--output-tokens", "4:16", "--canary-every", "0",
-        "--out", str(out), "--", *server_argv(free_port(), "exit0", "--after", "40"),
+        "--out", str(out), "--", *server_argv(free_port(), "exit0", "--after", "200"),
     )  # fmt: skip
     assert done.returncode == 16, done.stderr
     assert "2 of 2 attempts ended in a failure" in done.stderr
