@@ -230,9 +230,11 @@ def _refuse_result(folder: str) -> None:
 
 def _check_nvdisasm(path: str | None) -> None:
     """MissingTool for one that was named and is not there. A missing cuda-gdb is a line of the report."""
+    if path is None:
+        return
     import shutil
 
-    if path is not None and shutil.which(path) is None:
+    if shutil.which(path) is None:
         raise MissingTool(
             f"--nvdisasm: {one_line(path)} is no program that can be run.",
             hint="Check the path, or leave it out.",
