@@ -156,6 +156,8 @@ def _output(run: RunFolder, attempt: int, notes: list[str]) -> Iterator[tuple[st
         path = os.path.join(folder, _EXCERPT)
         try:
             with open(path, "wb") as file:
+                # A program may print a packed file or an ELF: behind a carriage return it is text all the same.
+                file.write(b"\r")
                 skipped = _write_excerpt(file, merged_blocks(run, attempt), total)
         except OSError as error:
             notes.append(f"The output could not be read again: {error.strerror}.")

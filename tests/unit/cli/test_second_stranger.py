@@ -30,7 +30,14 @@ def invoke(*arguments: str) -> tuple[int, str]:
 def code_of(*arguments: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "crashlab", *arguments]
     return subprocess.run(
-        argv, check=False, capture_output=True, text=True, timeout=120, cwd=ROOT, stdin=subprocess.DEVNULL
+        argv,
+        check=False,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=120,
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
     )
 
 
@@ -98,6 +105,15 @@ def test_a_killed_program_is_told_where_to_look_for_the_killer(tmp_path: Path) -
     done = code_of("run", "--out", str(tmp_path / "r"), "--", sys.executable, "-c", program)
     assert done.returncode == 16
     assert "dmesg" in done.stderr
+
+
+@pytest.mark.parametrize("magic", ["\\x7fELF", "\\x1f\\x8b\\x08", "\\x28\\xb5\\x2f\\xfd"])
+def test_output_that_begins_like_a_packed_file_is_still_output(tmp_path: Path, magic: str) -> None:
+    said = "CUDA error: an illegal memory access was encountered"
+    program = f"import os; os.write(1, b'{magic}\\n{said}\\n'); os.abort()"
+    done = code_of("run", "--out", str(tmp_path / "r"), "--", sys.executable, "-c", program)
+    assert done.returncode == 11
+    assert "analysis failed" not in done.stderr
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.1, 0.3])
