@@ -9,7 +9,7 @@ import click
 
 from crashlab.cli.qualityargs import pairs, split_groups, targets
 from crashlab.cli.recordingoptions import FiniteRange, evidence_options, report_options
-from crashlab.cli.tofile import write_file
+from crashlab.cli.tofile import format_of, write_file
 from crashlab.cli.voice import result, tell
 from crashlab.errors import UsageError
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 # Spelled out: importing the rooms would cost every --help their packages.
 _LEVELS = ("digits", "sums", "tables", "stories", "chains", "long-stories", "large")
 _FORMATS = ("text", "json", "html", "md", "junit")
-_SUFFIXES = {".html": "html", ".md": "md", ".json": "json", ".xml": "junit"}
 _COMMANDS = "crashlab.quality.commands"
 
 
@@ -220,16 +219,12 @@ def _write_tasks(suite: Suite, path: str) -> int:
     return 0
 
 
-def _by_suffix(path: str | None) -> str:
-    return _SUFFIXES.get(os.path.splitext(path or "")[1].lower(), "text")
-
-
 def show(report: QualityReport, options: dict[str, Any]) -> None:
     """The result on stdout or into a file."""
     from crashlab.report.quality import render
     from crashlab.report.safe import one_line
 
-    form = "json" if options["as_json"] else options["shape"] or _by_suffix(options["output"])
+    form = "json" if options["as_json"] else options["shape"] or format_of(options["output"]) or "text"
     if options["quiet"] and form == "text" and not options["output"]:
         result(f"{one_line(report.verdict.headline)}\n")
         return

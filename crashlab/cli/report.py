@@ -11,7 +11,7 @@ import click
 
 from crashlab.cli.given import Given
 from crashlab.cli.otherresults import Render, other_result
-from crashlab.cli.tofile import write_file
+from crashlab.cli.tofile import format_of, write_file
 from crashlab.cli.width import page_width
 from crashlab.errors import UsageError
 
@@ -159,8 +159,7 @@ def _format(form: str | None, target: str | None, output: str | None, show: bool
     suffix = Path(output).suffix.lower() if output else ""
     if suffix in _UNKNOWN_SUFFIXES:
         raise UsageError(f"Nothing here writes {suffix}.", hint=f"Formats: {', '.join(_FORMATS)}.")
-    by_suffix = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".xml": "junit"}
-    return by_suffix.get(suffix, "html" if show else "text")
+    return format_of(output) or ("html" if show else "text")
 
 
 def _rendered(evidence: Evidence, form: str, target: str | None, verbose: bool, *, to_screen: bool) -> str:

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 from crashlab.errors import UsageError
+
+_FORMATS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".xml": "junit"}
+
+
+def format_of(path: str | None) -> str | None:
+    """The format that a file's name asks for: ``.html``, ``.md``, ``.json``, ``.xml`` (JUnit); None for others."""
+    return _FORMATS.get(os.path.splitext(path or "")[1].lower())
 
 
 def write_file(path: str, content: str, *, new: bool = False) -> None:
