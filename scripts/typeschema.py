@@ -62,9 +62,14 @@ def _define(kind: Any, definitions: dict[str, Any]) -> None:
     definitions[name] = {}  # a type may hold itself
     hints = get_type_hints(kind)
     definitions[name] = {
-        "description": (kind.__doc__ or "").strip().split("\n\n")[0].replace("\n", " "),
+        "description": _description(kind.__doc__ or ""),
         "type": "object",
         "properties": {
             jsonio.json_name(kind, field): _schema_of(hints[field], definitions) for field in kind._fields
         },
     }
+
+
+def _description(docstring: str) -> str:
+    """Its first paragraph on one line: compilers before Python 3.13 leave the source's indentation in it."""
+    return " ".join(docstring.strip().split("\n\n")[0].split())

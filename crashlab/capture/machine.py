@@ -30,6 +30,7 @@ def machine_facts(proc: str = "/proc") -> dict[str, Any]:
         "shm_bytes": free_bytes("/dev/shm", total=True),
         "container": in_container(),
         "boot_time": boot_time(proc),
+        "kernel_pids": kernel_pids(proc),
         "pid": os.getpid(),
     }
     return {key: value for key, value in facts.items() if value is not None}
@@ -76,6 +77,18 @@ def boot_time(proc: str = "/proc") -> int | None:
     """Seconds since 1970 at which this kernel started, for the uptime stamps of its log."""
     found = re.search(r"^btime (\d{1,12})$", read_text(f"{proc}/stat", 1 << 20) or "", re.MULTILINE)
     return int(found.group(1)) if found else None
+
+
+_FIRST_PID_NAMESPACE = 0xEFFFFFFC
+"""Inode of the initial PID namespace: PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h."""
+
+
+def kernel_pids(proc: str = "/proc") -> bool | None:
+    """Whether process ids here are those of the kernel log; None where that cannot be read."""
+    try:
+        return os.stat(f"{proc}/self/ns/pid").st_ino == _FIRST_PID_NAMESPACE
+    except OSError:
+        return None
 
 
 def in_container() -> bool | None:

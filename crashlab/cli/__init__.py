@@ -13,7 +13,7 @@ def main(argv: list[str] | None = None) -> None:
 
     gc.set_threshold(50_000, 20, 20)  # looking for cycles in what imports leave costs 3 % of a short command
     try:
-        from crashlab.cli.main import main as run
+        from crashlab.cli.entry import main as run
     except KeyboardInterrupt:
         sys.exit(130)
     run(argv)

@@ -127,8 +127,9 @@ def analyze(
       crashlab analyze --transcript pasted.txt
       crashlab analyze --json --fast core.nvcudmp > report.json
 
-    Exit code: 0 done, 2 usage, 3 unreadable. With --exit-code: 10 fault, 11 fault known from text
-    only, 12 hang, 13 garbage, 15 inconclusive, 16 host-side death.
+    Exit code: 0 done, 2 usage, 3 nothing could be read. With --exit-code: 10 fault, 11 fault known from
+    text only, 12 hang, 13 garbage, 15 inconclusive, 16 host-side death. Of several dumps those that can
+    be read decide; the report names the others, and 'no fault' beside an unreadable dump is 15.
     """
     from crashlab.report import build
 
@@ -180,9 +181,7 @@ def analyze(
         for case in report.cases:
             if case.role == "unreadable":
                 click.echo(f"crashlab: {one_line(case.input)}: {one_line(case.headline)}", err=True)
-    if report.verdict.kind == "unreadable":
-        return exitcode.UNREADABLE
-    return exitcode.of_report(report) if use_exit_code else 0
+    return exitcode.of_analysis(report, told=use_exit_code)
 
 
 def _check(given: Given, cores: tuple[str, ...], transcript: str | None, debugger: str) -> None:
@@ -274,8 +273,8 @@ def _folder(
         click.echo(
             groupstext.summary(found) if quiet else groupstext.render(found, width=page_width()), nl=quiet
         )
-    faults = any(entry.kind in exitcode.FAULTS for entry in found.groups)
-    return exitcode.FAULT if use_exit_code and faults else 0
+    code = exitcode.of_folder([entry.kind for entry in found.groups], len(found.unreadable))
+    return code if use_exit_code or code == exitcode.UNREADABLE else 0
 
 
 def _read(transcript: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -19,7 +20,7 @@ from crashlab.report.safe import one_line
     "--output",
     type=click.Path(readable=False),
     metavar="FILE.zip",
-    help="The bundle; further parts get .part2.zip and so on.",
+    help="The bundle, by default SOURCE.zip here; further parts get .part2.zip and so on.",
 )
 @click.option(
     "--check",
@@ -45,7 +46,7 @@ def bundle(
 
     \b
     Examples:
-      crashlab bundle run1/ -o crash.zip
+      crashlab bundle run1/                          writes run1.zip
       crashlab bundle run1/ -o crash.zip --include-dump
       crashlab bundle --check crash.zip
     """
@@ -57,13 +58,23 @@ def bundle(
             "Leave one of them out.",
         )  # fmt: skip
         return _check(Path(check))
-    if source is None or output is None:
-        raise UsageError(
-            "What should be bundled, and where to?", hint="'crashlab bundle RUNDIR -o crash.zip'."
-        )
+    if source is None:
+        raise UsageError("What should be bundled?", hint="'crashlab bundle RUNDIR -o crash.zip'.")
     if include_memory and not include_dump:
         raise UsageError("--include-memory needs --include-dump.", hint="Give both, or neither.")
-    return _write(source, Path(output), include_dump, include_memory)
+    return _write(source, Path(output or _default(source)), include_dump, include_memory)
+
+
+def _default(source: str) -> str:
+    """``run1.zip`` for ``case/run1``, ``core.zip`` for ``core.nvcudmp``, in the current folder."""
+    name = os.path.basename(os.path.abspath(source))
+    if not os.path.isdir(source):
+        return f"{name.partition('.')[0] or 'crash'}.zip"
+    if Path(os.path.realpath(os.curdir)).is_relative_to(os.path.realpath(source)):
+        raise UsageError(
+            "The bundle would lie in the very folder that is bundled.", hint="Name another place with -o."
+        )
+    return f"{name}.zip"
 
 
 def _write(source: str, target: Path, dump: bool, memory: bool) -> int:
@@ -86,6 +97,7 @@ def _write(source: str, target: Path, dump: bool, memory: bool) -> int:
     written = writer.write(evidence.report, evidence.folder, target, options, evidence.timeline)
     for part in written.parts:
         click.echo(f"{one_line(str(part))}  {part.stat().st_size:,} bytes")
+    click.echo(f"written to {one_line(str(target.resolve().parent))}", err=True)
     click.echo(f"{counted(len(written.names), 'file')}; taken out: {_counts(written.counts)}", err=True)
     for item in written.left:
         click.echo(f"not in it: {one_line(item.name)}: {one_line(item.why)}", err=True)

@@ -109,6 +109,7 @@ def demo(scenario: str, out: str | None, fast: bool, verbose: bool) -> int:
 def _tell(run: SoakRun, scene: Scene, scenario: str, *, verbose: bool) -> int:
     from crashlab.cli.soakrun import INTERRUPTED
     from crashlab.report import text
+    from crashlab.report.kinds import spoken
 
     report = run.verdict
     if report is None:
@@ -118,8 +119,8 @@ def _tell(run: SoakRun, scene: Scene, scenario: str, *, verbose: bool) -> int:
         return INTERRUPTED
     result(text.render(report, verbose=verbose, width=page_width()))
     found = report.verdict.kind == scene.verdict and _as_planted(run, report, scenario)
-    said = "as planted" if found else f"but {scene.verdict!r} was planted"
-    say(f"the verdict is {report.verdict.kind!r}, {said}; soak would exit with {run.code}")
+    said = "as planted" if found else f"but {spoken(scene.verdict)} was planted"
+    say(f"the verdict is {spoken(report.verdict.kind)}, {said}; soak would exit with {run.code}")
     return 0 if found else 1
 
 

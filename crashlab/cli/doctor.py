@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
+from crashlab.cli.width import page_width
 from crashlab.report.safe import one_line
 
 if TYPE_CHECKING:
     from crashlab.capture.doctor.check import Check
     from crashlab.facts import Report
+    from crashlab.report.text import Paragraph
 
 SCHEMA = "crashlab.doctor/1"
 _MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL", "unknown": "?   "}
 _NOT_READY = 3
+_WIDTH = 100
+"""Columns where there is no terminal."""
+_NARROW = 60
 
 
 @click.command()
@@ -90,9 +96,24 @@ def _analyze(path: str) -> Report:
 
 
 def _show(checks: list[Check], verbose: bool) -> None:
+    from crashlab.report.text import page
+
+    width = page_width(_WIDTH)
+    click.echo(page(_lines(checks, verbose, narrow=width < _NARROW), width), nl=False)
+
+
+def _lines(checks: list[Check], verbose: bool, *, narrow: bool) -> Iterator[Paragraph]:
     for check in checks:
-        click.echo(f"{_MARKS[check.status]}  {check.name:<20} {one_line(check.found, 300)}")
+        yield _line(_MARKS[check.status], check.name, one_line(check.found, 300), narrow)
         if verbose or check.status in ("warn", "fail"):
-            click.echo(f"{'':<6}{'why':<20} {check.why}")
+            yield _line("", "why", check.why, narrow)
         if check.fix and check.status != "ok":
-            click.echo(f"{'':<6}{'fix':<20} {one_line(check.fix, 400)}")
+            yield _line("", "fix", one_line(check.fix, 400), narrow)
+
+
+def _line(mark: str, name: str, text: str, narrow: bool) -> Paragraph:
+    from crashlab.report.text import Paragraph
+
+    if narrow:
+        return Paragraph(f"{name}: {text}", f"{mark:<6}", " " * 6)
+    return Paragraph(text, f"{mark:<6}{name:<20} ", " " * 27)

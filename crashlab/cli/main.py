@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import errno
-import os
 import sys
-from typing import NoReturn
 
 import click
 
 from crashlab import __version__
-from crashlab.errors import CrashlabError, UnreadableInput
 from crashlab.report.safe import one_line
 
 _COMMANDS = {
@@ -85,44 +81,23 @@ def cli() -> None:
     """
 
 
-def main(argv: list[str] | None = None) -> None:
-    """Entry point: every CrashlabError becomes a message with its next step and its exit code."""
+def invoke(arguments: list[str]) -> int:
+    """Run the command that the arguments name; its exit code. A mistake in them is told, and leaves."""
     try:
-        code = cli.main(args=argv, prog_name="crashlab", standalone_mode=False)
-    except CrashlabError as error:
-        fail(error)
+        code = cli.main(args=arguments, prog_name="crashlab", standalone_mode=False)
     except click.ClickException as error:
         _show(error)
         sys.exit(error.exit_code)
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted.", err=True)
-        sys.exit(130)
+    except click.Abort:
+        raise KeyboardInterrupt from None
     except SystemExit:
         # click turns a closed pipe into exit 1 and wraps the streams so that nothing is flushed any more.
         if type(sys.stdout).__name__.endswith("PacifyFlushWrapper"):
             sys.exit(0)
         raise
-    except BrokenPipeError:
-        # The reader of our output went away (crashlab … | head): not an error of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF):
-            _internal(error)
-        _unwritable(error)
-    except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback for users
-        _internal(error)
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        # Nobody reads any more (crashlab … | head). Nothing may be written at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError) as error:
-        _unwritable(error)
-    sys.exit(code if isinstance(code, int) else 0)
+    return code if isinstance(code, int) else 0
 
 
 def _show(error: click.ClickException) -> None:
@@ -133,32 +108,3 @@ def _show(error: click.ClickException) -> None:
     error.show(file=said)
     with contextlib.suppress(OSError, ValueError):
         click.echo("\n".join(map(one_line, said.getvalue().split("\n"))), err=True, nl=False)
-
-
-def _unwritable(error: Exception) -> NoReturn:
-    """Standard output or a file cannot be written: the disk is full, or it was closed."""
-    reason = getattr(error, "strerror", None) or str(error)
-    with contextlib.suppress(OSError, ValueError):
-        click.echo(f"crashlab: the output could not be written: {reason}.", err=True)
-        click.echo("          Free some space, or write to another place with -o.", err=True)
-    os._exit(UnreadableInput.exit_code)
-
-
-def fail(error: CrashlabError) -> NoReturn:
-    """Print an error and its hint to stderr and leave with its exit code."""
-    with contextlib.suppress(OSError, ValueError):  # nobody reads stderr: the exit code still tells
-        click.echo(f"crashlab: {one_line(str(error))}", err=True)
-        if error.hint:
-            click.echo(f"          {one_line(error.hint)}", err=True)
-    sys.exit(error.exit_code)
-
-
-def _internal(error: Exception) -> NoReturn:
-    """An error of ours: say so, keep the traceback for whoever asks for it, leave with 1."""
-    if os.environ.get("CRASHLAB_TRACEBACK"):
-        raise error
-    click.echo(f"crashlab: internal error: {type(error).__name__}: {one_line(str(error), 300)}", err=True)
-    click.echo(
-        "          This is a bug in crashlab. CRASHLAB_TRACEBACK=1 shows where; please report it.", err=True
-    )
-    sys.exit(CrashlabError.exit_code)

@@ -12,8 +12,8 @@ _LIMIT = 256 << 20
 _HEAD = 4096
 _NAMES = ("report.json", "quality.json")
 
-Render = Callable[[str, bool], str]
-"""(format, verbose) -> text."""
+Render = Callable[[str, bool, "int | None"], str]
+"""(format, verbose, columns of the text form) -> text."""
 
 
 def other_result(path: str) -> Render | None:
@@ -58,14 +58,18 @@ def _sweep(place: str) -> Render:
     from crashlab.report import sweep
 
     result = sweep.from_json(_text(place))
-    return lambda form, verbose: sweep.render(result, _known(form, sweep.FORMATS))
+    return lambda form, verbose, width: sweep.render(result, _known(form, sweep.FORMATS), width=width)
 
 
 def _quality(place: str) -> Render:
     from crashlab.report import quality
 
     result = quality.from_json(_text(place))
-    return lambda form, verbose: quality.render(result, _known(form, quality.FORMATS), verbose=verbose)
+
+    def render(form: str, verbose: bool, width: int | None) -> str:
+        return quality.render(result, _known(form, quality.FORMATS), verbose=verbose, width=width)
+
+    return render
 
 
 def _known(form: str, formats: tuple[str, ...]) -> str:

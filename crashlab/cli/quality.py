@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from crashlab.cli.given import Given
 from crashlab.cli.qualityargs import pairs, split_groups, targets
-from crashlab.cli.recordingoptions import FiniteRange, evidence_options, report_options
-from crashlab.cli.tofile import format_of, write_file
-from crashlab.cli.voice import result, tell
-from crashlab.errors import UsageError
-
-if TYPE_CHECKING:
-    from crashlab.quality.facts import QualityReport
-    from crashlab.quality.settings import Settings
-    from crashlab.quality.task import Suite
+from crashlab.cli.qualityquestions import settings_of, suite_of, write_tasks
+from crashlab.cli.qualityview import FORMATS, check_options, show
+from crashlab.cli.recordingoptions import evidence_options, report_options
+from crashlab.cli.spelled import JSON_OBJECT, TIME, FiniteRange
 
 # Spelled out: importing the rooms would cost every --help their packages.
 _LEVELS = ("digits", "sums", "tables", "stories", "chains", "long-stories", "large")
-_FORMATS = ("text", "json", "html", "md", "junit")
 _COMMANDS = "crashlab.quality.commands"
 
 
@@ -82,9 +76,13 @@ class _TwoCommands(click.Command):
     help="False alarms, all tests together.",
 )
 @click.option("--expect", metavar="SHARE", help="One arm alone: its known share of right answers (0.8867).")
-@click.option("--extra", metavar="JSON", help="More fields for every request.")
-@click.option("--ready-within", default="30m", show_default=True, metavar="TIME", help="For a first answer.")
-@click.option("--answer-within", default="15m", show_default=True, metavar="TIME", help="For each answer.")
+@click.option("--extra", type=JSON_OBJECT, metavar="JSON", help="More fields for every request.")
+@click.option(
+    "--ready-within", type=TIME, default="30m", show_default=True, metavar="TIME", help="For a first answer."
+)
+@click.option(
+    "--answer-within", type=TIME, default="15m", show_default=True, metavar="TIME", help="For each answer."
+)
 @click.option(
     "--write-tasks", type=click.Path(), metavar="FILE", help="Write the questions as JSONL, ask none."
 )
@@ -92,7 +90,7 @@ class _TwoCommands(click.Command):
 @click.option(
     "--format",
     "shape",
-    type=click.Choice(_FORMATS),
+    type=click.Choice(FORMATS),
     help="Of the result; html with -o FILE.html and so on, else text.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
@@ -116,10 +114,12 @@ def quality(**options: Any) -> int:
     Exit code: 0 no difference shown (or nothing found), 13 garbage or degraded, 14 a server never
     became ready, 15 inconclusive, 10, 11 and 16 a server that was started here died, 130 interrupted.
     """
+    context = click.get_current_context()
+    check_options(Given(context), options)
     suite = suite_of(options)
     if options["write_tasks"]:
-        return _write_tasks(suite, options["write_tasks"])
-    arms = targets(click.get_current_context().meta[_COMMANDS], options)
+        return write_tasks(suite, options["write_tasks"])
+    arms = targets(context.meta[_COMMANDS], options)
     if not arms:
         raise click.UsageError("Which server? 'crashlab quality --a-url URL', or --a -- vllm serve MODEL.")
     from crashlab.cli.qualityrun import QualityRun, Wanted
@@ -139,98 +139,3 @@ def quality(**options: Any) -> int:
     if run.report is not None:
         show(run.report, options)
     return code
-
-
-def suite_of(options: dict[str, Any]) -> Suite:
-    """The questions. Raises UsageError or UnreadableInput."""
-    from crashlab.quality.generate import build_suite
-    from crashlab.quality.usertasks import load_tasks
-
-    shots = options["shots"]
-    if options["tasks"]:
-        if options["level"]:
-            raise UsageError("--level chooses among the built-in questions; --tasks brings its own.")
-        return load_tasks(
-            options["tasks"], options["seed"], options["questions"], 5 if shots is None else shots
-        )
-    return build_suite(options["seed"], options["questions"], options["level"], 3 if shots is None else shots)
-
-
-def settings_of(suite: Suite, options: dict[str, Any]) -> Settings:
-    """How they are asked."""
-    import json
-
-    from crashlab.quality.settings import Settings
-    from crashlab.soak.ask import CHAT, COMPLETIONS
-    from crashlab.soak.budget import parse_duration
-    from crashlab.soak.deadlines import Deadlines
-
-    try:
-        extra = json.loads(options["extra"]) if options["extra"] else None
-    except ValueError as error:
-        raise UsageError(f"--extra cannot be read: {error}.") from error
-    if extra is not None and not isinstance(extra, dict):
-        raise UsageError("--extra takes a JSON object.", hint="For example --extra '{\"top_k\": 1}'.")
-    total = parse_duration(options["answer_within"])
-    return Settings(
-        suite,
-        options["seed"],
-        options["concurrency"],
-        CHAT if options["chat"] else COMPLETIONS,
-        1 if options["no_floor"] else 2,
-        options["alpha"],
-        not options["no_ladder"],
-        options["max_length"],
-        not options["no_prose"],
-        _share(options["expect"]),
-        Deadlines(30.0, total, total, total),
-        parse_duration(options["ready_within"]),
-        lm_eval=tuple(one.strip() for one in (options["lm_eval"] or "").split(",") if one.strip()),
-        limit=options["questions"] if options["lm_eval"] else None,
-        extra=extra,
-    )
-
-
-def _share(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        value = float(text.rstrip("%")) / (100.0 if text.endswith("%") else 1.0)
-    except ValueError:
-        value = -1.0
-    if not 0.0 < value <= 1.0:
-        raise UsageError(f"--expect takes a share like 0.8867 or 88.67%, not {text!r}.")
-    return value
-
-
-def _write_tasks(suite: Suite, path: str) -> int:
-    import json
-
-    lines = [
-        json.dumps(
-            {"id": task.id, "level": task.level, "question": task.question, "prompt": task.prompt,
-             task.scoring if task.scoring != "none" else "answer": task.answer, "answer": task.answer},
-            ensure_ascii=False,
-        )
-        for task in suite.tasks
-    ]  # fmt: skip
-    write_file(path, "".join(f"{line}\n" for line in lines))
-    tell(f"{len(lines)} questions, sha256 {suite.sha256}")
-    return 0
-
-
-def show(report: QualityReport, options: dict[str, Any]) -> None:
-    """The result on stdout or into a file."""
-    from crashlab.report.quality import render
-    from crashlab.report.safe import one_line
-
-    form = "json" if options["as_json"] else options["shape"] or format_of(options["output"]) or "text"
-    if options["quiet"] and form == "text" and not options["output"]:
-        result(f"{one_line(report.verdict.headline)}\n")
-        return
-    content = render(report, form, verbose=options["verbose"])
-    if options["output"]:
-        write_file(options["output"], content)
-        tell(f"written to {os.path.abspath(options['output'])}")
-    else:
-        result(content)

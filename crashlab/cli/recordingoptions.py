@@ -1,48 +1,17 @@
-"""Options that every command has which runs a program and records it, and their spellings of sizes and times."""
+"""Options that every command has which runs a program and records it."""
 
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
 import click
 
-_SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+from crashlab.cli.spelled import SIZE
+from crashlab.errors import UsageError
+
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-
-class FiniteRange(click.FloatRange):
-    """click's range of numbers lets ``nan`` through every bound, and ``inf`` where there is no upper one."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number, or a usage error."""
-        number = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a finite number.", param, ctx)
-        return number
-
-
-def size(text: str | None) -> int | None:
-    """``500M`` and ``20GiB`` in bytes; click turns the ValueError into a usage error."""
-    if text is None:
-        return None
-    plain = text.strip().lower().removesuffix("ib").removesuffix("b")
-    unit = plain[-1:] if plain[-1:] in _SIZE_UNITS else ""
-    value = float(plain.removesuffix(unit)) * _SIZE_UNITS[unit]
-    if not 0 <= value < 1 << 63:
-        raise ValueError("out of range")
-    return int(value)
-
-
-def seconds(text: str | None) -> float | None:
-    """``30``, ``90s``, ``5m``, ``1h30m`` in seconds; ``never`` is None. Raises UsageError."""
-    if text is None or text == "never":
-        return None
-    from crashlab.soak.budget import parse_duration
-
-    return parse_duration(text)
 
 
 def _together(*options: _Decorator) -> _Decorator:
@@ -66,16 +35,25 @@ evidence_options = _together(
     ),
     click.option(
         "--max-dumps-bytes",
-        type=size,
+        type=SIZE,
         metavar="SIZE",
         help="Cap for all dumps (20G); first and newest stay.",
     ),
 )
 """--out, --dump, --no-hang-dumps, --max-dumps-bytes."""
 
+
+def _loudness(context: click.Context, parameter: click.Parameter, value: bool) -> bool:
+    """Callback of -q and -v, which click takes in the order that they were written."""
+    other = "verbose" if parameter.name == "quiet" else "quiet"
+    if value and context.params.get(other):
+        raise UsageError("-q and -v contradict each other.", hint="Leave one of them out.")
+    return value
+
+
 report_options = _together(
     click.option("--fast", is_flag=True, help="Post-mortem without cuda-gdb and nvdisasm."),
-    click.option("-q", "--quiet", is_flag=True, help="Say nothing but the headline."),
-    click.option("-v", "--verbose", is_flag=True, help="The whole report."),
+    click.option("-q", "--quiet", is_flag=True, callback=_loudness, help="Say nothing but the headline."),
+    click.option("-v", "--verbose", is_flag=True, callback=_loudness, help="The whole report."),
 )
 """--fast, --quiet, --verbose."""

@@ -11,8 +11,8 @@ import click
 
 from crashlab.cli.given import Given
 from crashlab.cli.otherresults import Render, other_result
-from crashlab.cli.tofile import format_of, write_file
-from crashlab.cli.width import page_width
+from crashlab.cli.tofile import form_for, write_file
+from crashlab.cli.width import page_width, sentence_width
 from crashlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _FORMS = ("vllm", "flashinfer", "pytorch", "sglang", "llama.cpp", "nvidia")
 _FORMATS = ("text", "md", "html", "json", "junit")
-_UNKNOWN_SUFFIXES = (".pdf", ".doc", ".docx", ".odt", ".rtf", ".csv", ".zip", ".png", ".svg", ".yaml", ".yml")
 
 
 @click.command()
@@ -93,7 +92,7 @@ def report(
     _check(given, inputs, form, target)
     _refuse_input(inputs, output)
     if len(inputs) == 2:
-        content, code = _comparison(inputs, debugger, form)
+        content, code = _comparison(inputs, debugger, form, to_screen=output is None)
         _write(content, output)
         return code
     evidence = load(inputs[0], debugger)
@@ -112,7 +111,8 @@ def _other(
         raise UsageError("Only reports of crashes can be compared.", hint="Give one to render.")
     given.idle(("debugger",), "no dump is read.")
     _refuse_input(inputs, output)
-    path = _write(other(form, verbose), output, temporary=show and form == "html")
+    content = other(form, verbose, page_width() if output is None else None)
+    path = _write(content, output, temporary=show and form == "html")
     if path is not None and show and form == "html":
         import webbrowser
 
@@ -154,12 +154,7 @@ def _format(form: str | None, target: str | None, output: str | None, show: bool
         if form not in (None, "md"):
             raise UsageError(f"--for writes Markdown, not {form}.", hint="Leave --format out.")
         return "md"
-    if form is not None:
-        return form
-    suffix = Path(output).suffix.lower() if output else ""
-    if suffix in _UNKNOWN_SUFFIXES:
-        raise UsageError(f"Nothing here writes {suffix}.", hint=f"Formats: {', '.join(_FORMATS)}.")
-    return format_of(output) or ("html" if show else "text")
+    return form_for(form, output, _FORMATS, "html" if show else "text")
 
 
 def _rendered(evidence: Evidence, form: str, target: str | None, verbose: bool, *, to_screen: bool) -> str:
@@ -200,10 +195,11 @@ def _redacted(report: Report) -> Report:
     return redactor.report(report)
 
 
-def _comparison(inputs: tuple[str, ...], debugger: str, form: str) -> tuple[str, int]:
+def _comparison(inputs: tuple[str, ...], debugger: str, form: str, *, to_screen: bool) -> tuple[str, int]:
     """The text, and the exit code: 3 when one of them is no readable evidence."""
     from crashlab.cli.evidence import load
     from crashlab.report import compare, jsonio
+    from crashlab.report.text import UNBROKEN
 
     if form not in ("text", "json"):
         raise UsageError(f"A comparison is written as text or json, not {form}.", hint="Use --format text.")
@@ -211,7 +207,8 @@ def _comparison(inputs: tuple[str, ...], debugger: str, form: str) -> tuple[str,
     comparison = compare.compare(first, second)
     code = 3 if "unreadable" in (first.verdict.kind, second.verdict.kind) else 0
     if form == "text":
-        return compare.render(comparison, Path(inputs[0]).name, Path(inputs[1]).name), code
+        names = Path(inputs[0]).name, Path(inputs[1]).name
+        return compare.render(comparison, *names, width=sentence_width() if to_screen else UNBROKEN), code
     from crashlab.report.jsontext import written
 
     return written(jsonio.to_json(comparison)) + "\n", code

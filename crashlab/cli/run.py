@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from crashlab.cli import exitcode
-from crashlab.cli.recordingoptions import evidence_options, report_options, seconds
+from crashlab.cli.recordingoptions import evidence_options, report_options
+from crashlab.cli.spelled import SECONDS, SECONDS_OR_NEVER
 from crashlab.cli.voice import tell
 from crashlab.cli.width import page_width
 from crashlab.errors import CrashlabError
@@ -28,9 +29,9 @@ _FORMS = ("shell", "docker", "kubernetes", "systemd")
 @click.argument("command", nargs=-1, metavar="-- CMD...", type=click.UNPROCESSED)
 @evidence_options
 @click.option(
-    "--stall-after", type=seconds, metavar="TIME", help="Hung: no sign of progress for this long (90, 5m)."
+    "--stall-after", type=SECONDS, metavar="TIME", help="Hung: no sign of progress for this long (90, 5m)."
 )
-@click.option("--silence", type=seconds, metavar="TIME", help="Hung: no output at all for this long.")
+@click.option("--silence", type=SECONDS, metavar="TIME", help="Hung: no output at all for this long.")
 @click.option(
     "--restart",
     type=click.IntRange(min=0),
@@ -39,11 +40,11 @@ _FORMS = ("shell", "docker", "kubernetes", "systemd")
     help="Start again after a crash, N times.",
 )
 @click.option(
-    "--grace", type=seconds, default="10", show_default=True, metavar="TIME", help="From asking to killing."
+    "--grace", type=SECONDS, default="10", show_default=True, metavar="TIME", help="From asking to killing."
 )
 @click.option(
     "--linger",
-    type=seconds,
+    type=SECONDS_OR_NEVER,
     default="10",
     show_default=True,
     metavar="TIME|never",
@@ -51,7 +52,7 @@ _FORMS = ("shell", "docker", "kubernetes", "systemd")
 )
 @click.option(
     "--after-fault",
-    type=seconds,
+    type=SECONDS_OR_NEVER,
     default="60",
     show_default=True,
     metavar="TIME|never",
@@ -59,7 +60,7 @@ _FORMS = ("shell", "docker", "kubernetes", "systemd")
 )
 @click.option(
     "--dump-timeout",
-    type=seconds,
+    type=SECONDS,
     default="1h",
     show_default=True,
     metavar="TIME",

@@ -6,19 +6,23 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from crashlab.cli.given import Given
 from crashlab.cli.signatureoptions import catalogue_option, json_option
 from crashlab.cli.tofile import write_file
+from crashlab.cli.width import sentence_width
 from crashlab.errors import UnreadableInput, UsageError
 from crashlab.facts import Hypothesis, SignatureMatch
 from crashlab.inputfile import open_regular
 from crashlab.report.jsontext import written
 from crashlab.report.safe import one_line
 from crashlab.signatures import catalogue
+
+if TYPE_CHECKING:
+    from crashlab.report.text import Paragraph, Piece
 
 _MAX_REPORT = 64 << 20
 _DUMP_MAGIC = (b"\x7fELF", b"\x1f\x8b", b"\xfd7zXZ")
@@ -79,11 +83,13 @@ def match_report(
         data = {"schema": catalogue.SCHEMA, "signatures": to_json(found)}
         click.echo(written(data))
         return 0
+    from crashlab.report.text import page
+
+    width = sentence_width()
     if not found:
         click.echo("No known failure fits what was captured.")
     for position, item in enumerate(found):
-        for line in _shown(item, verbose or position == 0, verbose):
-            click.echo(one_line(line))
+        click.echo(page(_shown(item, verbose or position == 0, verbose), width), nl=False)
     return 0
 
 
@@ -166,28 +172,34 @@ def _log_lines(paths: Sequence[str]) -> Iterator[str]:
     return (line.text for path in paths for line in read_file(path))
 
 
-def _shown(item: SignatureMatch, in_full: bool, everything: bool) -> list[str]:
-    lines = [f"{item.status:13} {item.score:4.2f}  {item.id}: {item.title}"]
+def _shown(item: SignatureMatch, in_full: bool, everything: bool) -> Iterator[Piece]:
+    yield _line(f"{item.status:13} {item.score:4.2f}  ", f"{item.id}: {item.title}", 4)
     hypotheses = item.hypotheses if in_full else item.hypotheses[:1]
     for position, hypothesis in enumerate(hypotheses):
         most = 40 if everything else (12 if position == 0 else 2) if in_full else 1
-        lines += _argument(hypothesis, most)
-    lines += [f"    fix      {text}" for text in item.fix]
+        yield from _argument(hypothesis, most)
+    yield from (_line("    fix      ", text) for text in item.fix)
     if in_full:
-        lines += [f"    test     {text}" for text in item.discriminating_tests[: 40 if everything else 3]]
+        tests = item.discriminating_tests[: 40 if everything else 3]
+        yield from (_line("    test     ", text) for text in tests)
     if item.references:
-        lines.append(f"    see      {', '.join(item.references[: 40 if everything else 4])}")
-    return [*lines, ""]
+        yield _line("    see      ", ", ".join(item.references[: 40 if everything else 4]))
+    yield ""
 
 
-def _argument(hypothesis: Hypothesis, most: int) -> list[str]:
-    lines = [f"  {hypothesis.cause}"]
+def _argument(hypothesis: Hypothesis, most: int) -> Iterator[Piece]:
+    yield _line("  ", hypothesis.cause)
     for mark, sentences in (
         ("for", hypothesis.supporting),
         ("against", hypothesis.against),
         ("unknown", hypothesis.unknown),
     ):
-        lines += [f"    {mark:8} {text}" for text in sentences[:most]]
+        yield from (_line(f"    {mark:8} ", text) for text in sentences[:most])
         if len(sentences) > most:
-            lines.append(f"    {mark:8} … and {len(sentences) - most} more (-v shows them)")
-    return lines
+            yield _line(f"    {mark:8} ", f"… and {len(sentences) - most} more (-v shows them)")
+
+
+def _line(lead: str, text: str, rest: int | None = None) -> Paragraph:
+    from crashlab.report.text import Paragraph
+
+    return Paragraph(one_line(text), lead, " " * (len(lead) if rest is None else rest))

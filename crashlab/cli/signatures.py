@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -10,12 +10,17 @@ import click
 from crashlab.cli.given import Given
 from crashlab.cli.signaturecrash import match_report, new_entry
 from crashlab.cli.signatureoptions import catalogue_option, json_option
+from crashlab.cli.width import table_width
 from crashlab.errors import UsageError
 from crashlab.postmortem.words import counted
 from crashlab.report.jsontext import written
 from crashlab.report.safe import one_line
 from crashlab.signatures import catalogue
 from crashlab.signatures.entry import CONFIDENCES, KINDS, STATUSES, Entry, to_plain
+
+_LEAD = 58
+"""Columns of id, kind and status."""
+_TABLE = 100
 
 
 @click.group()
@@ -68,10 +73,28 @@ def list_entries(
         rows = [{**_summary(entry), "source": entry.source} for entry in chosen]
         click.echo(written({"schema": catalogue.SCHEMA, "entries": rows}))
         return 0
-    for entry in chosen:
-        click.echo(one_line(f"{entry.id:32} {entry.kind:14} {entry.status:9} {entry.title}"))
+    for line in _listed(chosen, table_width()):
+        click.echo(line)
     click.echo(counted(len(chosen), "entry", "entries"), err=True)
     return 0
+
+
+def _listed(entries: Sequence[Entry], width: int | None) -> Iterator[str]:
+    """A line an entry; on a screen that is too narrow for columns its name and, below, what it is."""
+    from crashlab.report.columns import broken
+
+    for entry in entries:
+        told = one_line(f"{entry.id:32} {entry.kind:14} {entry.status:9} {entry.title}")
+        if width is None:
+            yield told
+        elif width >= _TABLE:
+            pieces = broken(told[_LEAD:], width - _LEAD)
+            yield f"{told[:_LEAD]}{pieces[0]}"
+            yield from (f"{'':{_LEAD}}{piece}" for piece in pieces[1:])
+        else:
+            yield one_line(entry.id)
+            words = one_line(f"{entry.kind}, {entry.status}: {entry.title}")
+            yield from (f"  {piece}" for piece in broken(words, width - 2))
 
 
 def _summary(entry: Entry) -> dict[str, Any]:
@@ -126,7 +149,8 @@ signatures.add_command(new_entry)
 def check_entries(folders: Sequence[str], as_json: bool, verbose: bool) -> int:
     """Validate entries and run their proofs; exit status 3 when one fails.
 
-    Without --catalogue: the bundled entries and those of $CRASHLAB_SIGNATURES.
+    A draft in which nobody has replaced the placeholders fails, too. Without --catalogue: the bundled
+    entries and those of $CRASHLAB_SIGNATURES.
 
     \b
     Example:

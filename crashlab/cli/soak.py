@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crashlab.cli.recordingoptions import FiniteRange, evidence_options, report_options
+from crashlab.cli.recordingoptions import evidence_options, report_options
+from crashlab.cli.spelled import COUNT, JSON_OBJECT, RANGE, TIME, FiniteRange
 from crashlab.cli.voice import result
 from crashlab.cli.voice import tell as say
 from crashlab.cli.width import page_width
@@ -41,8 +42,12 @@ _SHAPES = (
 @click.option(
     "--clients", type=click.IntRange(1, 4096), default=16, show_default=True, help="Requests at a time."
 )
-@click.option("--input-tokens", default="64:1024", show_default=True, metavar="A:B", help="Prompt sizes.")
-@click.option("--output-tokens", default="16:256", show_default=True, metavar="A:B", help="Answer sizes.")
+@click.option(
+    "--input-tokens", type=RANGE, default="64:1024", show_default=True, metavar="A:B", help="Prompt sizes."
+)
+@click.option(
+    "--output-tokens", type=RANGE, default="16:256", show_default=True, metavar="A:B", help="Answer sizes."
+)
 @click.option("--ignore-eos", is_flag=True, help="Every answer has its full length (vLLM, SGLang).")
 @click.option("--temperature", type=FiniteRange(0.0), default=1.0, show_default=True, help="Sampling.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same prompts.")
@@ -50,22 +55,33 @@ _SHAPES = (
 @click.option("--replay", type=click.Path(), metavar="RUNDIR", help="Send a recorded soak's requests again.")
 @click.option("--load-cmd", metavar="CMD", help="Another load generator; {url} and {model} are filled in.")
 @click.option("--model", default="", metavar="NAME", help="Model name; default: the first the server lists.")
-@click.option("--extra", metavar="JSON", help="More fields for every request.")
-@click.option("--for", "budget_for", metavar="TIME", help="End after this long under load (50m, 24h).")
-@click.option("--steps", metavar="N", help="End after so many engine steps (20k).")
-@click.option("--requests", metavar="N", help="End after so many requests.")
+@click.option("--extra", type=JSON_OBJECT, metavar="JSON", help="More fields for every request.")
+@click.option(
+    "--for", "budget_for", type=TIME, metavar="TIME", help="End after this long under load (50m, 24h)."
+)
+@click.option("--steps", type=COUNT, metavar="N", help="End after so many engine steps (20k).")
+@click.option("--requests", type=COUNT, metavar="N", help="End after so many requests.")
 @click.option("--until-fault", is_flag=True, help="No budget: go on until something is found (the default).")
 @click.option(
     "--repeat", type=click.IntRange(1), default=1, show_default=True, help="Attempts, one fault each."
 )
 @click.option(
-    "--stall-after", default="120", show_default=True, metavar="TIME", help="Without any sign of progress."
+    "--stall-after",
+    type=TIME,
+    default="120",
+    show_default=True,
+    metavar="TIME",
+    help="Without any sign of progress.",
 )
-@click.option("--prefill-limit", default="900", show_default=True, metavar="TIME", help="Without any token.")
+@click.option(
+    "--prefill-limit", type=TIME, default="900", show_default=True, metavar="TIME", help="Without any token."
+)
 @click.option(
     "--on-stall", type=click.Choice(["end", "note"]), default="end", show_default=True, help="End, or go on."
 )
-@click.option("--ready-within", default="30m", show_default=True, metavar="TIME", help="For a first answer.")
+@click.option(
+    "--ready-within", type=TIME, default="30m", show_default=True, metavar="TIME", help="For a first answer."
+)
 @click.option(
     "--canary-every", type=int, default=200, show_default=True, help="Requests between canaries; 0: none."
 )
@@ -146,12 +162,9 @@ def settings_of(command: tuple[str, ...], options: dict[str, Any]) -> SoakSettin
     from crashlab.soak.shapes import Sizes
 
     try:
-        extra = json.loads(options["extra"]) if options["extra"] else None
         load_cmd = tuple(shlex.split(options["load_cmd"])) if options["load_cmd"] else ()
     except ValueError as error:
-        raise UsageError(f"--extra or --load-cmd cannot be read: {error}.") from error
-    if extra is not None and not isinstance(extra, dict):
-        raise UsageError("--extra takes a JSON object.", hint="For example --extra '{\"top_p\": 0.9}'.")
+        raise UsageError(f"--load-cmd cannot be read: {error}.", hint="Quote it for the shell.") from error
     url = plain_url(options["url"] if options["url"] is not None else url_of(command))
     limited = not options["until_fault"]
     return SoakSettings(
@@ -180,7 +193,7 @@ def settings_of(command: tuple[str, ...], options: dict[str, Any]) -> SoakSettin
         canary_every=options["canary_every"] or None,
         ready_within=parse_duration(options["ready_within"]),
         on_stall=options["on_stall"],
-        extra=extra,
+        extra=json.loads(options["extra"]) if options["extra"] else None,
     )
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from crashlab.soak.settings import SoakSettings
 
 _ENDS = ("fault", "died", "stall", "garbage")
+_ENDED = {"fault": "GPU fault", "died": "the server died", "never-ready": "never ready"}
+"""What is said of an outcome before the evidence was looked at."""
 INTERRUPTED = 130
 
 
@@ -176,7 +178,8 @@ class SoakRun:
 
         quiet = outcome.kind in ("clean", "interrupted")
         if not quiet:
-            self._view.say(f"{outcome.kind}: {outcome.why}; examining the evidence")
+            ended = _ENDED.get(outcome.kind, outcome.kind)
+            self._view.say(f"{ended}: {outcome.why}; examining the evidence")
         options = AnalyzeOptions(fast=self._wanted.fast or quiet)
         report = analyze_rundir(self._writer.path, options, number)
         places = [layout.case_folder(number)] if not quiet or number > 1 else []
@@ -216,6 +219,7 @@ class SoakRun:
 def summary(cases: list[Case]) -> list[str]:
     """After several attempts: faults, and how long each took."""
     from crashlab.postmortem.words import counted
+    from crashlab.report.kinds import spoken
 
     ends = [case for case in cases if case.outcome.kind in _ENDS]
     lines = [f"{len(ends)} of {counted(len(cases), 'attempt')} ended in a failure"]
@@ -223,7 +227,7 @@ def summary(cases: list[Case]) -> list[str]:
         steps = case.exposure.engine_steps
         after = f"{case.seconds:,.0f} s" + ("" if steps is None else f", {counted(steps, 'engine step')}")
         verdict = case.report.verdict
-        lines.append(f"attempt {case.attempt}: {verdict.kind} after {after}: {verdict.headline}")
+        lines.append(f"attempt {case.attempt}: {spoken(verdict.kind)} after {after}: {verdict.headline}")
     return lines
 
 

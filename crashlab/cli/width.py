@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-_NARROWEST = 60
+_NARROWEST = 40
 
 
 def columns() -> int | None:
@@ -24,15 +24,26 @@ def columns() -> int | None:
     return None
 
 
-def page_width() -> int:
-    """Columns for sentences: the screen's, but at least 60 and at most what a page has."""
+def page_width(default: int | None = None) -> int:
+    """Columns for sentences: the screen's, but at least 40 and at most what a page has (110).
+
+    ``default``: where there is no screen; None: a page.
+    """
     from crashlab.report.text import WIDTH
 
     found = columns()
-    return WIDTH if found is None else min(WIDTH, max(_NARROWEST, found))
+    return (default or WIDTH) if found is None else min(WIDTH, max(_NARROWEST, found))
+
+
+def sentence_width() -> int:
+    """Columns for lines that are broken only on a screen: as wide as they are where there is none."""
+    from crashlab.report.text import UNBROKEN
+
+    found = columns()
+    return UNBROKEN if found is None else max(_NARROWEST, found)
 
 
 def table_width() -> int | None:
-    """Columns for tables: the screen's, but at least 60; None: as wide as they are."""
+    """Columns for tables: the screen's, but at least 40; None: as wide as they are."""
     found = columns()
     return None if found is None else max(_NARROWEST, found)

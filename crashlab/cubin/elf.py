@@ -8,7 +8,7 @@ table is a view of words whose columns come out with one strided slice each: an 
 opens in 0.4 ms, and a PC among 200,000 symbols is found in 2 ms.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 import struct
 import sys
@@ -16,8 +16,8 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from crashlab.errors import MalformedCubin
+from crashlab.facts.values import EM_CUDA
 
-EM_CUDA = 190
 SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHT_REL, SHT_SYMTAB_SHNDX = 2, 4, 8, 9, 18
 SHF_EXECINSTR, SHF_COMPRESSED = 0x4, 0x800
 SHN_LORESERVE, SHN_XINDEX = 0xFF00, 0xFFFF

@@ -7,7 +7,7 @@ Without them the absolute operands themselves are searched. Only sequences of th
 are decoded.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 import struct
 from bisect import bisect_right

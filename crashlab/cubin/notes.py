@@ -5,7 +5,7 @@
 tools have none, so that absence says nothing. The layouts were read off real images.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 import struct
 from collections.abc import Iterator

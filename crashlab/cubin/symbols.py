@@ -8,7 +8,7 @@ In a relocated image ``st_value`` is an absolute address; in one as built it is 
 section whose address is 0. ``value - section.address`` is the offset in both.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 import struct
 from collections.abc import Iterator

@@ -22,8 +22,8 @@ OPTION = "option"
 MAX_CANDIDATES = 12
 
 INSTALL_HINT = (
-    "install the cuda-gdb package of a CUDA toolkit, or run scripts/install-cuda-gdb DIR and give"
-    " DIR/cuda-gdb as the debugger"
+    "install the package cuda-gdb of NVIDIA's CUDA repository or of Debian non-free, or give one as"
+    " --debugger PATH (scripts/install-cuda-gdb of crashlab's source tree unpacks one without root)"
 )
 
 _PROBE = Limits(seconds=10.0, output_bytes=64 << 10, memory_bytes=8 << 30)

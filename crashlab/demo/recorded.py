@@ -10,29 +10,24 @@ import os
 import time
 from collections.abc import Iterator
 from importlib import resources
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from importlib.abc import Traversable
 
 FAULT, STALL = "fault", "stall"
 
 
 def text(name: str) -> str:
     """A recorded text: startup, traceback, engine-dead, fault-driver, stall-driver."""
-    return (_data() / f"{name}.txt").read_text(encoding="utf-8")
+    return _data(f"{name}.txt").decode("utf-8")
 
 
 def dump(name: str) -> bytes:
     """A recorded dump, unpacked: fault or stall."""
     import lzma
 
-    packed = (_data() / f"{name}.core.xz").read_bytes()
-    return lzma.decompress(packed)
+    return lzma.decompress(_data(f"{name}.core.xz"))
 
 
-def _data() -> Traversable:
-    return resources.files("crashlab.demo") / "data"
+def _data(file: str) -> bytes:
+    return (resources.files("crashlab.demo") / "data" / file).read_bytes()
 
 
 def log_lines(name: str, pids: dict[str, int]) -> Iterator[str]:

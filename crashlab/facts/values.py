@@ -2,6 +2,9 @@
 
 from typing import NamedTuple
 
+EM_CUDA = 190
+"""What an ELF header calls the GPU (``e_machine``): in a dump as well as in the code images inside it."""
+
 
 class Hex(int):
     """An address, PC or bit mask: computes like an ``int``, is written as ``0x…``."""

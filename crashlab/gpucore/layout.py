@@ -6,7 +6,6 @@ a row of stride N holds exactly the prefix of fields that fits into N bytes; the
 
 from __future__ import annotations
 
-EM_CUDA = 190
 ET_CORE = 4
 
 SECTION_BASE = 0x80000000

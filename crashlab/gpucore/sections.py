@@ -6,13 +6,14 @@ of every ``sh_type`` finds the sections of a kind at memchr speed, and one strid
 ``sh_link`` finds the children of a table.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from crashlab.errors import UnreadableDump
+from crashlab.facts.values import EM_CUDA
 from crashlab.gpucore import layout
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -175,10 +176,10 @@ def _check_identity(ident: bytes, kind: int, machine: int) -> None:
         raise UnreadableDump(
             "This ELF file is not 64-bit little-endian, as every GPU core dump is.", reason="not-gpu-core"
         )
-    if machine != layout.EM_CUDA:
+    if machine != EM_CUDA:
         what = "a host (CPU) core dump" if kind == layout.ET_CORE else "an ordinary ELF file"
         raise UnreadableDump(
-            f"This is {what} (machine {machine}), not a GPU core dump (machine {layout.EM_CUDA}).",
+            f"This is {what} (machine {machine}), not a GPU core dump (machine {EM_CUDA}).",
             reason="not-gpu-core",
             hint="GPU dumps are written only with CUDA_ENABLE_COREDUMP_ON_EXCEPTION=1, to CUDA_COREDUMP_FILE.",
         )

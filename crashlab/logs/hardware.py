@@ -82,6 +82,8 @@ def sm_pattern(crashes: Iterable[CrashPlace]) -> HardwareJudgement:
 class CrashedProcess(NamedTuple):
     """Whose crash it is, as far as known: process ids, and (from, to) in seconds since 1970.
 
+    ``moment`` is the part of ``window`` in which it failed, where that is known; ``kernel_pids`` says that
+    ``pids`` are counted as the kernel log counts.
     ``boot_time`` (seconds since 1970) makes the uptime stamps of that machine's kernel log comparable,
     ``year`` those of syslog; ``utc_offset`` (seconds east) belongs to stamps without a zone. What is
     None leaves such stamps without a place in time.
@@ -92,29 +94,45 @@ class CrashedProcess(NamedTuple):
     boot_time: float | None = None
     year: int | None = None
     utc_offset: float | None = None
+    moment: tuple[float, float] | None = None
+    kernel_pids: bool = False
 
 
 def with_relevance(xids: Sequence[XidDetail], process: CrashedProcess) -> tuple[XidDetail, ...]:
     """The events with ``relevant`` set: True, False, or None where neither process nor time can tell.
 
-    Time excludes. A process id only confirms: the kernel log counts processes of the host, a program
-    in a container knows its own numbers.
+    Time excludes. A process id confirms; it excludes only where both count alike (as one confirmed event
+    shows): the kernel log counts processes of the host, a program in a container knows its own numbers.
     """
-    return tuple(one._replace(event=one.event._replace(relevant=_relevant(one, process))) for one in xids)
+    owners = {one.owner_pid for one in xids if one.owner_pid is not None}
+    if owners & set(process.pids):
+        process = process._replace(kernel_pids=True)
+    alone = not (process.pids and owners - set(process.pids))
+    return tuple(
+        one._replace(event=one.event._replace(relevant=_relevant(one, process, alone=alone))) for one in xids
+    )
 
 
-def _relevant(one: XidDetail, process: CrashedProcess) -> bool | None:
+def _relevant(one: XidDetail, process: CrashedProcess, *, alone: bool) -> bool | None:
+    """``alone``: no other process has an event in this log."""
     seconds = epoch(
         one.event.time, boot_time=process.boot_time, year=process.year, utc_offset=process.utc_offset
     )
-    inside = None
-    if process.window is not None and seconds is not None:
-        inside = process.window[0] <= seconds <= process.window[1]
+    inside = _within(process.window, seconds)
     if inside is False:
         return False
-    if one.owner_pid is not None and process.pids and one.group != "hardware":
-        return True if one.owner_pid in process.pids else None
-    return inside
+    if one.group == "hardware":
+        return inside
+    if one.owner_pid is not None and process.pids:
+        if one.owner_pid in process.pids:
+            return True
+        return False if process.kernel_pids else None
+    # Nobody's: taken for the program's own only where no other fails beside it, and when it failed itself.
+    return inside if alone and _within(process.moment, seconds) is not False else None
+
+
+def _within(span: tuple[float, float] | None, seconds: float | None) -> bool | None:
+    return None if span is None or seconds is None else span[0] <= seconds <= span[1]
 
 
 _SYSLOG = Lazy(r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d")

@@ -13,6 +13,9 @@ from crashlab.logs.lazy import Lazy
 from crashlab.logs.text import Line, read_lines
 
 MAX_SAMPLES = 10_000
+_MAX_VALUE = 1e100
+"""Beyond it a number is damage. Infinities added up become NaN, which is never equal to itself: a frozen
+counter would look as if it moved."""
 
 _HEAD = Lazy(r"== t=(\d{1,9}(?:\.\d{1,6})?)s?(?: health=(\d{3}|-?\d))?(?: models=(\d{3}|-?\d))?")
 _PAIR = Lazy(
@@ -101,8 +104,9 @@ class ProbeReader:
         for found in _PAIR.finditer(line.text):
             name = found.group(1).split(":", 1)[1]
             if name in _PROGRESS or name in _RUNNING or name in _WAITING:
-                self._values[name] = self._values.get(name, 0.0) + _float(found.group(2))
                 used = True
+                if (value := _float(found.group(2))) is not None:
+                    self._values[name] = self._values.get(name, 0.0) + value
         return used
 
     def result(self) -> ProbeStory | None:
@@ -116,11 +120,12 @@ class ProbeReader:
         self._values, self._at, self._health = {}, None, None
 
 
-def _float(text: str) -> float:
+def _float(text: str) -> float | None:
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
-        return 0.0
+        return None
+    return value if -_MAX_VALUE < value < _MAX_VALUE else None
 
 
 def _judge(samples: tuple[ProbeSample, ...]) -> ProbeStory:

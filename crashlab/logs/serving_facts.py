@@ -72,7 +72,8 @@ class ServingStory(NamedTuple):
     ``server``: vllm, sglang, llama.cpp or None. ``outcome``: gpu-fault, device-assert, stall,
     host-death, never-ready, out-of-memory, inconclusive (a GPU dump without an exception) or None (no
     failure in the log). ``died`` names the process that ended first, where the log does.
-    ``sentences`` tell it all in order, in plain words.
+    ``sentences`` tell it all in order, in plain words; ``setting`` are those of them that say what ran, with
+    CUDA graphs or without, and not what became of it.
     """
 
     server: str | None
@@ -83,6 +84,7 @@ class ServingStory(NamedTuple):
     died_at: str | None = None
     blamed: HostReported | None = None
     exit_code_lies: str | None = None
+    setting: tuple[str, ...] = ()
     environment: Mapping[str, EnvFact] = {}
     config: Mapping[str, str] = {}
     backends: tuple[Backend, ...] = ()

@@ -64,6 +64,7 @@ def tell(m: Material) -> ServingStory:
         died_at=died_at,
         blamed=blamed if outcome is not None else None,
         exit_code_lies=lies,
+        setting=(_opening(m), *((_graphs(m.graphs),) if m.graphs is not None else ())),
         environment=dict(m.environment),
         config=dict(m.config),
         backends=m.backends,

@@ -15,6 +15,7 @@ from crashlab.logs.lazy import Lazy
 
 MAX_LINE = 64 * 1024
 _CHUNK = 1 << 20
+_EMPTY = (b"", b"\r")
 _MOST_UNPACKED = 16 << 30
 _UNPACKED_ANYWAY, _RATIO = 64 << 20, 500
 """Text packs to a tenth or a fiftieth. What packs to less than a five-hundredth was made to keep a reader busy."""
@@ -96,11 +97,16 @@ def split_prefix(text: str, number: int = 0) -> Line:
 
 
 class LineSplitter:
-    """Bytes in, :class:`Line` out; holds at most one unfinished line of :data:`MAX_LINE` bytes."""
+    """Bytes in, :class:`Line` out; holds at most one unfinished line of :data:`MAX_LINE` bytes.
+
+    Of empty lines in a row the first stands for all: no reader learns more from the rest, each of which
+    would cost as much as a line with something in it. They are numbered all the same.
+    """
 
     def __init__(self) -> None:
         self.number = 0
         self._held = b""
+        self._after_empty = False
 
     def feed(self, chunk: bytes) -> Iterator[Line]:
         """Yield the lines that ``chunk`` completes."""
@@ -120,6 +126,10 @@ class LineSplitter:
 
     def _lines(self, raw: bytes) -> Iterator[Line]:
         self.number += 1
+        empty = raw in _EMPTY
+        if empty and self._after_empty:
+            return
+        self._after_empty = empty
         yield from parts(clean(raw), self.number)
 
 

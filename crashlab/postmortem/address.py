@@ -23,7 +23,7 @@ from crashlab.postmortem.judge import (
     misaligned,
     shared,
 )
-from crashlab.postmortem.jump import jump_target
+from crashlab.postmortem.jumptarget import jump_target
 from crashlab.postmortem.local import judge_local, stack_finding
 from crashlab.postmortem.looks import host_pointer, packed
 from crashlab.postmortem.matrixdesc import matrix_address

@@ -1,6 +1,6 @@
 """Who faulted: from the hardware's records to kernel, function, place and confidence."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from typing import NamedTuple
 

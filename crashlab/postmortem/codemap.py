@@ -1,6 +1,6 @@
 """From a PC to the module, the function and the kernel that hold it."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from typing import NamedTuple
 

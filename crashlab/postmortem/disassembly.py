@@ -79,6 +79,23 @@ class Disassembly:
             self._done[base] = self._read(base, code, hit)
         return self._done[base]
 
+    def around(self, hit: CodeHit | None, before: int, after: int) -> Sequence[SassLine] | None:
+        """At least the instruction at the PC and so many before and behind it, where there are any.
+
+        Enough to show the place. Where no process is to be started, only these are decoded: each kind of
+        instruction that is seen first costs a hurried answer a tenth of a millisecond.
+        """
+        if hit is None or self._external:
+            return self.lines(hit)
+        base, code = self._code(hit)
+        at = (hit.pc - base) // _INSTRUCTION
+        start = max(0, at - before) * _INSTRUCTION
+        own = self._native_reading(base + start, code[start : (at + after + 1) * _INSTRUCTION], hit)
+        if not own:
+            return self.lines(hit)
+        self.used = NATIVE
+        return own
+
     def close(self) -> None:
         """End whatever was started and not collected."""
         for pending in self._pending.values():
@@ -113,23 +130,25 @@ class Disassembly:
 
     def _decoded(self, base: int, code: bytes, hit: CodeHit) -> tuple[SassLine, ...] | None:
         """Our own reading; None where there are no tables for the architecture."""
-        if base in self._own:
-            return self._own[base]
-        found = None
-        arch = hit.cubin.arch
-        if self._native and arch is not None:
-            from crashlab.sass import decode
+        if base not in self._own:
+            self._own[base] = self._native_reading(base, code, hit)
+        return self._own[base]
 
-            try:
-                if decode.is_known_arch(arch):
-                    found = tuple(
-                        SassLine(pc, text if text is not None else decode.raw_text(_word(code, pc - base)))
-                        for pc, text in decode.decode_range(code, base, arch)
-                    )
-            except CrashlabError as error:
-                self.missing = str(error)
-        self._own[base] = found
-        return found
+    def _native_reading(self, base: int, code: bytes, hit: CodeHit) -> tuple[SassLine, ...] | None:
+        arch = hit.cubin.arch
+        if not self._native or arch is None:
+            return None
+        from crashlab.sass import decode
+
+        try:
+            if decode.is_known_arch(arch):
+                return tuple(
+                    SassLine(pc, text if text is not None else decode.raw_text(_word(code, pc - base)))
+                    for pc, text in decode.decode_range(code, base, arch)
+                )
+        except CrashlabError as error:
+            self.missing = str(error)
+        return None
 
     def _read(self, base: int, code: bytes, hit: CodeHit) -> tuple[SassLine, ...] | None:
         own = self._decoded(base, code, hit)

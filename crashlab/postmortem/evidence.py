@@ -1,6 +1,6 @@
 """What the hardware left behind about faults, grouped: the raw material of attribution."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from typing import NamedTuple
 

@@ -1,6 +1,6 @@
 """One dump, read natively from bytes to verdict: the order in which the other modules are asked."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from crashlab.postmortem.codemap import CodeMap
 from crashlab.postmortem.disassembly import Disassembly, is_unknown
 from crashlab.postmortem.evidence import ASSERT, FaultGroup, collect
 from crashlab.postmortem.fromfault import verdict_of
-from crashlab.postmortem.instruction import instruction_at
+from crashlab.postmortem.instruction import AFTER, BEFORE, instruction_at
 from crashlab.postmortem.whose import library_of
 from crashlab.sass.line import SassLine
 
@@ -59,7 +59,7 @@ def _fault(
     lead = attributions[0]
     fault = lead.fault
     kind = _kind(lead)
-    lines = disassembly.lines(lead.code)
+    lines = disassembly.lines(lead.code) if addresses else disassembly.around(lead.code, BEFORE, AFTER)
     # The PC of an assert or trap is where the thread stopped, not an instruction that failed.
     instruction, address = None, None
     if kind == "gpu-fault":

@@ -1,6 +1,6 @@
 """A dump without an exception: where every resident warp stood, and who may be waiting for whom."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

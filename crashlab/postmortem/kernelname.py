@@ -13,7 +13,7 @@ This is no demangler: substitutions (``S1_``) are not expanded, since every name
 Time is linear in the symbol, of which only the first :data:`LIMIT` characters are read.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 import re
 from typing import NamedTuple

@@ -5,7 +5,7 @@ properties or a loaded file that agree raise the confidence by one level, a list
 library lowers it. What no rule knows is the user's, with little confidence.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 import re
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """What a standing warp does, from the instructions around its PC: spin, barrier, wait, run."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from collections.abc import Sequence
 from typing import NamedTuple

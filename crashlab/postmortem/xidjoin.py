@@ -11,6 +11,8 @@ from crashlab.logs.xid import XidDetail
 NOBODY = CrashedProcess()
 
 _MMU_FAULT = 31
+_OWN, _OTHERS = 128, 32
+"""Xid events that a report lists: surely or perhaps the crash's, each, and others'."""
 _PAGES = (4096, 65536, 2 << 20)
 """Xid 31 prints the address of the faulting page; which page size it was, it does not print."""
 
@@ -25,7 +27,7 @@ def join_xid(
     if not xids:
         return report
     xids = with_relevance(xids, process)
-    report = report._replace(xid=tuple(one.event for one in xids))
+    report = _with_events(report, [one.event for one in xids])
     ours = [one for one in xids if one.event.relevant is not False]
     verdict = _with_page(report.verdict, [one.event for one in ours])
     judged = hardware_suspect(ours)
@@ -34,6 +36,21 @@ def join_xid(
         caution = f"It does not mean that software is to blame: the kernel log speaks of the hardware. {why}"
         verdict = verdict._replace(does_not_mean=(*verdict.does_not_mean, caution))
     return report._replace(verdict=verdict)
+
+
+def _with_events(report: facts.Report, events: list[facts.XidEvent]) -> facts.Report:
+    """The events in their order, as many as a reader may look at: a busy machine logs thousands of others'."""
+    left = {False: _OTHERS, None: _OWN, True: _OWN}
+    kept = []
+    for event in events:
+        left[event.relevant] -= 1
+        if left[event.relevant] >= 0:
+            kept.append(event)
+    report = report._replace(xid=tuple(kept))
+    if len(kept) == len(events):
+        return report
+    note = f"The kernel log has {len(events)} Xid lines; {len(kept)} of them are listed."
+    return report._replace(provenance=(*report.provenance, note))
 
 
 def _with_page(verdict: facts.Verdict, events: Sequence[facts.XidEvent]) -> facts.Verdict:

@@ -12,7 +12,7 @@ from crashlab.quality.gsm8k import load_gsm8k, looks_like
 from crashlab.quality.jsonlines import read_objects, read_text
 from crashlab.quality.task import EXACT, NONE, NUMBER, REGEX, Suite, Task
 from crashlab.rundir.lines import finite
-from crashlab.signatures.patterns import exact
+from crashlab.signatures.patterns import RULES, exact
 
 _MAX_TOKENS = 256
 
@@ -88,7 +88,7 @@ def _check(where: str, kind: str, answer: str) -> None:
         except CrashlabError as error:
             raise UnreadableInput(
                 f"The pattern of the {where} cannot be used: {error}",
-                hint="Patterns are a bounded subset of regular expressions, see docs/signatures.md.",
+                hint=RULES,
             ) from error
 
 

@@ -8,7 +8,9 @@ from typing import NamedTuple
 from crashlab import facts
 from crashlab.postmortem.wording import file_line
 from crashlab.postmortem.words import article
+from crashlab.report.kinds import spoken
 from crashlab.report.safe import one_line
+from crashlab.report.text import UNBROKEN, Paragraph, Piece, page
 
 
 class Point(NamedTuple):
@@ -116,10 +118,11 @@ def _judge(
     for report, which in ((first, "first"), (second, "second")):
         if report.verdict.kind not in _RAN:
             return "cannot-tell", (
-                f"The {which} report is of kind {report.verdict.kind}: it names no failure.",
+                f"The {which} report's verdict is {spoken(report.verdict.kind)}: it names no failure.",
             )
     if by["kind"].same is False:
-        kinds = [f"{article(kind or '')} {kind}" for kind in (by["kind"].first, by["kind"].second)]
+        names = [spoken(kind or "") for kind in (by["kind"].first, by["kind"].second)]
+        kinds = [f"{article(name)} {name}" for name in names]
         return "different", (f"One is {kinds[0]}, the other {kinds[1]}.",)
     differing = [p.what for p in by.values() if p.same is False]
     if fine:
@@ -161,25 +164,32 @@ def _environment(first: facts.Report, second: facts.Report) -> Iterator[Point]:
             yield point
 
 
-def render(comparison: Comparison, first: str, second: str) -> str:
-    """The comparison as text for a terminal."""
-    lines = [_SENTENCES[comparison.answer], *(one_line(reason) for reason in comparison.reasons), ""]
-    lines.append(one_line(f"A = {first}, B = {second}"))
+def render(comparison: Comparison, first: str, second: str, *, width: int = UNBROKEN) -> str:
+    """The comparison as text for a terminal of ``width`` columns."""
+    return page(_lines(comparison, first, second), width)
+
+
+def _lines(comparison: Comparison, first: str, second: str) -> Iterator[Piece]:
+    yield _SENTENCES[comparison.answer]
+    yield from (Paragraph(one_line(reason)) for reason in comparison.reasons)
+    yield ""
+    yield Paragraph(one_line(f"A = {first}, B = {second}"))
     for point in comparison.points:
-        lines += _point_lines(point)
+        yield from _point_lines(point)
     if comparison.environment:
-        lines += ["", "different or known of one only:"]
+        yield ""
+        yield "different or known of one only:"
         for point in comparison.environment[:60]:
-            lines += _point_lines(point)
-    return "\n".join(lines) + "\n"
+            yield from _point_lines(point)
 
 
-def _point_lines(point: Point) -> Iterator[str]:
+def _point_lines(point: Point) -> Iterator[Paragraph]:
     if point.first is None and point.second is None:
         return
     a, b = (one_line(v, 150) if v else "not known" for v in (point.first, point.second))
+    what = one_line(point.what)
     if point.same:
-        yield one_line(f"  = {point.what}: {a}")
+        yield Paragraph(a, f"  = {what}: ", " " * 8)
     else:
-        yield one_line(f"  {'≠' if point.same is False else '?'} {point.what}: A {a}")
-        yield one_line(f"    {' ' * len(point.what)}  B {b}")
+        yield Paragraph(f"A {a}", f"  {'≠' if point.same is False else '?'} {what}: ", " " * 8)
+        yield Paragraph(f"B {b}", f"    {' ' * len(what)}  ", " " * 8)

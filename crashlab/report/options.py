@@ -1,6 +1,6 @@
 """What a caller can ask of an analysis."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,6 +9,8 @@ from crashlab.facts import EnvFact
 
 if TYPE_CHECKING:
     from crashlab.logs.hardware import CrashedProcess
+else:
+    CrashedProcess = object  # only named below: the readers of kernel logs are imported when there is one
 
 
 class AnalyzeOptions(NamedTuple):

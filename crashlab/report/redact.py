@@ -179,6 +179,9 @@ class Redactor:
             if self._in_key:
                 self._in_key = not closes_key_block(line)
                 continue
+            if not line:  # a log may hold a hundred thousand of them, and each would pass every rule
+                yield line
+                continue
             self._in_key = open_key_block(line)
             yield self._json_line(line) if line.lstrip()[:1] == "{" else self.text(line)
 

@@ -14,6 +14,8 @@ from crashlab.rundir.lines import finite
 from crashlab.rundir.reader import Event, RunFolder
 
 _TELLING = ("dump", "finding", "hang", "xid")
+_BEFORE_FAILURE = 30.0
+"""Seconds: the kernel log has a fault before the host's first word of it, a dump of gigabytes long before."""
 _AFTER_END = 60.0
 """Seconds: the driver tears a dead process down after it is gone."""
 # Recorded keys that no catalogue entry asks for under this name.
@@ -23,7 +25,7 @@ _HIDDEN = ("cudnn_parts", "cuda_debugger")
 def suspect_attempt(run: RunFolder) -> int:
     """The first attempt with something to explain, else the last."""
     for attempt in run.attempts:
-        events = run.of(attempt)
+        events = own_events(run, attempt)
         if any(event.kind in _TELLING for event in events) or signal_of(events) is not None:
             return attempt
     return run.attempts[-1]
@@ -66,7 +68,7 @@ def run_of(run: RunFolder, attempt: int, outcome: str) -> facts.Run:
 def xids_of(run: RunFolder, attempt: int) -> tuple[facts.XidEvent, ...]:
     """Xid events that were heard live; used where no kernel log was readable."""
     out = []
-    for event in run.of(attempt):
+    for event in own_events(run, attempt):
         code = event.number("code")
         if event.kind == "xid" and code is not None:
             kind = kind_of(code)
@@ -86,15 +88,37 @@ def xids_of(run: RunFolder, attempt: int) -> tuple[facts.XidEvent, ...]:
 def process_of(run: RunFolder, attempt: int) -> CrashedProcess:
     """Whose lines of the kernel log are this run's: its processes, from its start to a minute after its end."""
     events = run.of(attempt)
-    pids = tuple(dict.fromkeys(pid for e in events if (pid := e.number("pid")) is not None))
     times = [seconds for e in events if (seconds := epoch(e.time)) is not None]
+    failed = [
+        seconds
+        for e in events
+        if e.kind in _TELLING and e.kind != "xid" and (seconds := epoch(e.time)) is not None
+    ]
     machine = run.info.get("machine")
-    boot = machine.get("boot_time") if isinstance(machine, dict) else None
+    facts_of = machine if isinstance(machine, dict) else {}
+    end = max(times) + _AFTER_END if times else 0.0
     return CrashedProcess(
-        pids,
-        (min(times), max(times) + _AFTER_END) if times else None,
-        boot_time=finite(boot),
+        pids_of(events),
+        (min(times), end) if times else None,
+        boot_time=finite(facts_of.get("boot_time")),
+        moment=(min(failed) - _BEFORE_FAILURE, end) if failed else None,
+        kernel_pids=facts_of.get("kernel_pids") is True,
     )
+
+
+def pids_of(events: Iterable[Event]) -> tuple[int, ...]:
+    """The run's own processes, in order of appearance: the kernel log names others, too."""
+    numbers = (event.number("pid") for event in events if event.kind != "xid")
+    return tuple(dict.fromkeys(pid for pid in numbers if pid is not None))
+
+
+def own_events(run: RunFolder, attempt: int) -> tuple[Event, ...]:
+    """The attempt's events without the Xid lines of processes that are surely others'."""
+    events, process = run.of(attempt), process_of(run, attempt)
+    if not process.kernel_pids:
+        return events
+    own = {None, *process.pids}
+    return tuple(e for e in events if e.kind != "xid" or e.number("pid") in own)
 
 
 def environment_of(run: RunFolder, attempt: int, dumps: Iterable[str]) -> dict[str, EnvFact]:
@@ -102,11 +126,11 @@ def environment_of(run: RunFolder, attempt: int, dumps: Iterable[str]) -> dict[s
     events = run.of(attempt)
     out: dict[str, EnvFact] = {}
     asked = _asked(events)
+    names = {os.path.basename(dump) for dump in dumps}
     culprits = {
         event.number("pid")
         for event in events
-        if event.kind == "dump"
-        and os.path.basename(event.text("path") or "") in {os.path.basename(d) for d in dumps}
+        if event.kind == "dump" and os.path.basename(event.text("path") or "") in names
     }
     samples = [event for event in events if event.kind == "libraries"]
     # Later samples know more; those of the culprit win.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from crashlab import facts
 from crashlab.capture.confounds import find_confounds
 from crashlab.postmortem.words import counted
-from crashlab.report.runfacts import last, signal_of
+from crashlab.report.runfacts import last, pids_of, signal_of
 from crashlab.rundir.reader import Event, RunFolder
 
 _OPEN = ("inconclusive", "no-fault", "unreadable")
@@ -71,7 +71,8 @@ def _stalled(old: facts.Verdict, hang: Event, events: tuple[Event, ...], has_dum
 
 
 def _killed(name: str, events: tuple[Event, ...]) -> facts.Verdict:
-    number = next((e.number("code") for e in events if e.kind == "xid"), None)
+    own = {None, *pids_of(events)}
+    number = next((e.number("code") for e in events if e.kind == "xid" and e.number("pid") in own), None)
     also = f"; the driver reported Xid {number}" if number is not None else ""
     return facts.Verdict(
         "host-death",

@@ -1,9 +1,9 @@
 """The report on one terminal screen: what failed, what was blamed, how sure, what next."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from crashlab import facts
 from crashlab.cubin.demangle import demangle
@@ -11,10 +11,16 @@ from crashlab.postmortem.wording import file_line, short_name
 from crashlab.postmortem.words import counted
 from crashlab.report.safe import one_line
 
+if TYPE_CHECKING:
+    from crashlab.report.columns import Columns
+
 WIDTH = 110
 """Columns of a page where no terminal says otherwise."""
+UNBROKEN = 1 << 20
+"""For a page whose paragraphs stay on one line each."""
 
 _LABEL = 13
+_NARROW = 60
 _WINDOW_BEFORE, _WINDOW_AFTER = 3, 2
 _ORIGIN = 4
 
@@ -27,8 +33,8 @@ class Paragraph(NamedTuple):
     rest: str = ""
 
 
-Piece: TypeAlias = "str | Paragraph"
-"""A line as it is, or a paragraph."""
+Piece: TypeAlias = "str | Paragraph | Columns"
+"""A line of code or the like, which is broken only on a screen narrower than 60 columns; a paragraph; a table."""
 
 
 def render(report: facts.Report, *, verbose: bool = False, width: int = WIDTH) -> str:
@@ -37,13 +43,18 @@ def render(report: facts.Report, *, verbose: bool = False, width: int = WIDTH) -
 
 
 def page(pieces: Iterable[Piece], width: int) -> str:
-    """Lines and paragraphs as one text of at most ``width`` columns; lines are never broken."""
+    """Lines, paragraphs and tables as one text of at most ``width`` columns."""
     lines: list[str] = []
     for piece in pieces:
-        if isinstance(piece, str):
+        if isinstance(piece, Paragraph):
+            lines += _wrapped(piece, width)
+        elif not isinstance(piece, str):
+            lines += piece.lines(width)
+        elif len(piece) <= width or width >= _NARROW:
             lines.append(piece)
         else:
-            lines += _wrapped(piece, width)
+            lead = piece[: len(piece) - len(piece.lstrip())]
+            lines += _wrapped(Paragraph(piece.lstrip(), lead, f"{lead}    "), width)
     return "\n".join(lines) + "\n"
 
 
@@ -264,21 +275,26 @@ def _others(report: facts.Report, verbose: bool) -> Iterator[Paragraph]:
 
 
 def _kernel_log(report: facts.Report, verbose: bool) -> Iterator[Paragraph]:
-    ours = [event for event in report.xid if event.relevant is not False]
-    limit = len(ours) if verbose else 3
-    for event in ours[:limit]:
+    if not report.xid:
+        return
+    from crashlab.report import xidgroups  # most reports have no kernel log
+
+    ours = xidgroups.own(report.xid)
+    limit = 12 if verbose else 3
+    for group in ours[:limit]:
+        event, count = group.event, group.number
         whose = "" if event.relevant else " (whether of this crash is not known)"
-        process = f", process {event.pid}" if event.pid is not None else ""
-        time = f", at {event.time}" if event.time else ""
-        yield from _row("kernel log", f"Xid {event.code}: {event.meaning or 'unknown'}{process}{time}{whose}")
-    if len(ours) > limit:
-        yield from _row("", f"{counted(len(ours) - limit, 'more Xid event')} (-v shows them)")
-    others = len(report.xid) - len(ours)
-    if others:
+        process = f", process {event.pid}" if event.pid is not None and (event.relevant or count == 1) else ""
+        times = f", {count} times" if count > 1 else ""
+        when = f", at {group.span}" if group.span and count == 1 else f", {group.span}" if group.span else ""
         yield from _row(
-            "kernel log",
-            f"{counted(others, 'more Xid event')} {'is' if others == 1 else 'are'} of another time",
+            "kernel log", f"Xid {event.code}: {event.meaning or 'unknown'}{process}{times}{when}{whose}"
         )
+    rest = sum(group.number for group in ours[limit:])
+    if rest:
+        yield from _row("", f"{counted(rest, 'more Xid event')}{'' if verbose else ' (-v shows them)'}")
+    if (others := xidgroups.others(report.xid)) is not None:
+        yield from _row("kernel log", others)
 
 
 def _blame(report: facts.Report) -> Iterator[Paragraph]:
@@ -294,12 +310,18 @@ def _blame(report: facts.Report) -> Iterator[Paragraph]:
 def _signature(report: facts.Report) -> Iterator[Paragraph]:
     open_ones = [s for s in report.signatures if s.status != "contradicted"]
     best = next((s for s in open_ones if s.kind in ("cause", None)), None)
-    if best is not None:
+    if best is not None and best.status == "match":
         yield from _row(
             "known bug", f"consistent with {best.id} ({best.status}, score {best.score:.2f}): {best.title}"
         )
         for fix in best.fix[:2]:
             yield from _row("fix", fix)
+    elif best is not None:  # a fix for what is only possible would be tried before the test that decides
+        rather = best.hypotheses[0] if any(one.against for one in best.hypotheses[1:]) else None
+        but = f"; rather {rather.cause}: {'; '.join(rather.supporting[:2])}" if rather is not None else ""
+        yield from _row("perhaps", f"{best.id} ({best.status}, score {best.score:.2f}): {best.title}{but}")
+        for test in best.discriminating_tests[:1]:
+            yield from _row("to decide", test)
     reading = next((s for s in open_ones if s.reads_as and s.status == "match"), None)
     if reading is not None:
         yield from _row("reading", f"{reading.id}: {reading.reads_as}")

@@ -83,7 +83,14 @@ def join(report: facts.Report, text: TextEvidence, process: CrashedProcess | Non
         inconsistencies += cross_check(report.faults, part.driver, dump_file=name)
         if part.driver.dumps:
             readers.setdefault("driver_log", _driver_status(part))
-    report = report._replace(inconsistencies=tuple(inconsistencies), readers=readers)
+    told = (
+        s for part in text.parts if part.story is not None and part.story.server for s in part.story.setting
+    )
+    report = report._replace(
+        inconsistencies=tuple(inconsistencies),
+        readers=readers,
+        provenance=tuple(dict.fromkeys((*report.provenance, *told))),
+    )
     report = _with_damage(_with_host(report, text), text)
     return join_xid(report, text.xids, process or _process(report, text))
 

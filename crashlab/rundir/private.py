@@ -1,10 +1,12 @@
-"""Folders in places where everybody may write: only our own are used, and nobody else may write in them."""
+"""Folders for this user alone: what a crash leaves may hold prompts, weights and environments."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
+
+_MODE = 0o700
 
 
 def is_ours(path: str) -> bool:
@@ -28,6 +30,19 @@ def is_planted(path: str) -> bool:
     return bool(around.st_mode & 0o002) and os.path.lexists(path) and not is_ours(path)
 
 
+def make_new(path: str) -> bool:
+    """Make a folder for this user alone; what is there already keeps its mode, which somebody chose.
+
+    Whether it was made. The folders around it are made as the umask says. Raises OSError.
+    """
+    os.makedirs(os.path.dirname(path) or os.curdir, exist_ok=True)
+    try:
+        os.mkdir(path, _MODE)
+    except FileExistsError:
+        return False
+    return True
+
+
 def make(path: str) -> None:
     """Make a folder for this user alone, or use the one that is there if it is ours. Raises OSError.
 
@@ -35,7 +50,7 @@ def make(path: str) -> None:
     first: what is written to it would be theirs to read and to replace.
     """
     try:
-        os.mkdir(path, 0o700)
+        os.mkdir(path, _MODE)
     except FileExistsError:
         if not is_ours(path):
             raise OSError(errno.EPERM, "it is not a folder of this user alone", path) from None

@@ -47,19 +47,20 @@ class Segment(NamedTuple):
 
 
 class RunFolder(NamedTuple):
-    """A run directory as found. ``problems`` say what is missing or could not be read."""
+    """A run directory as found. ``problems`` say what is missing or could not be read; ``by_attempt`` holds
+    the events that name an attempt once more, since each attempt is asked about several times."""
 
     path: str
     info: Mapping[str, Any]
     events: tuple[Event, ...]
+    by_attempt: Mapping[int, tuple[Event, ...]]
     segments: tuple[Segment, ...]
     problems: tuple[str, ...]
 
     @property
     def attempts(self) -> tuple[int, ...]:
         """Numbers of the recorded attempts, in order."""
-        seen = {n for event in self.events if (n := event.number("attempt")) is not None}
-        return tuple(sorted(seen | {segment.attempt for segment in self.segments})) or (1,)
+        return tuple(sorted({*self.by_attempt, *(segment.attempt for segment in self.segments)})) or (1,)
 
     @property
     def ended(self) -> bool:
@@ -68,7 +69,7 @@ class RunFolder(NamedTuple):
 
     def of(self, attempt: int) -> tuple[Event, ...]:
         """Events of one attempt."""
-        return tuple(e for e in self.events if e.number("attempt") == attempt)
+        return self.by_attempt.get(attempt, ())
 
     def stream(self, attempt: int, stream: str) -> tuple[Segment, ...]:
         """The segments of one stream in their order."""
@@ -95,10 +96,18 @@ def open_run(path: str | os.PathLike[str]) -> RunFolder:
         problems.append("The run has no end: crashlab was killed, or is still running.")
     for name in layout.BOUNDED_LOGS:
         problems += gaps(folder, name)
+    told = [what for event in events if event.kind == "problem" and (what := event.text("what"))]
+    return RunFolder(
+        folder, info, events, _grouped(events), segments, tuple(dict.fromkeys((*problems, *told)))
+    )
+
+
+def _grouped(events: tuple[Event, ...]) -> Mapping[int, tuple[Event, ...]]:
+    found: dict[int, list[Event]] = {}
     for event in events:
-        if event.kind == "problem" and (what := event.text("what")) and what not in problems:
-            problems.append(what)
-    return RunFolder(folder, info, events, segments, tuple(problems))
+        if (attempt := event.number("attempt")) is not None:
+            found.setdefault(attempt, []).append(event)
+    return {attempt: tuple(own) for attempt, own in found.items()}
 
 
 _MARKS = ("started", "ended", "soak-outcome", "run-ended")

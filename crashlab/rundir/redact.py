@@ -20,7 +20,8 @@ _SECRET_NAME = re.compile(
 # Hugging Face, OpenAI and like, GitHub, AWS, Slack, JSON web tokens, and credentials in a URL.
 _SECRET_VALUE = re.compile(
     r"hf_[A-Za-z0-9]{16,}|\bsk-[\w-]{16,}|\bgh[pousr]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|\bAKIA[A-Z0-9]{12,}"
-    r"|\bxox[abprs]-[\w-]{10,}|\beyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]*|(?<=://)[^/\s@]+(?=@)"
+    # The first part of a token is bounded: "-eyJ-eyJ…" would be read to its end from each of its words.
+    r"|\bxox[abprs]-[\w-]{10,}|\beyJ[\w-]{6,2000}\.[\w-]{6,}\.[\w-]*|(?<=://)[^/\s@]+(?=@)"
 )
 # Values worth keeping: what changes how a GPU program runs.
 _KEPT_PREFIXES = (

@@ -8,7 +8,6 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from crashlab import __version__
@@ -172,20 +171,18 @@ class RunWriter:
 
 
 def _make(place: str, *, fresh: bool) -> str:
-    """Create the folder and its parts; with ``fresh`` under a free name beside the wanted one."""
+    """Create the folder (mode 0700; an empty one that is there keeps its own) and its parts; with ``fresh``
+    under a free name beside the wanted one."""
     for number in range(1, 1000):
         path = place if number == 1 else f"{place}-{number}"
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        try:
-            os.mkdir(path)
-        except FileExistsError:
+        if not private.make_new(path):
             if fresh:
                 continue
             if not os.path.isdir(path) or os.listdir(path):
                 raise UsageError(
                     f"{path} exists and is not an empty folder.",
                     hint="A run directory is written once: name a new one with --out.",
-                ) from None
+                )
         for part in (layout.CORES, layout.PIPES, layout.OUTPUT, layout.HOST):
             os.mkdir(os.path.join(path, part))
         return path

@@ -1,6 +1,6 @@
 """Address expressions: what stands in brackets, as base, uniform part, offset and descriptor."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 import re
 from typing import NamedTuple

@@ -5,7 +5,7 @@ text does not tell (an indirect branch, a target outside the section) is kept as
 callers must then not claim anything about paths that touch it.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 import re
 from collections.abc import Iterable, Sequence

@@ -4,7 +4,7 @@ Apart from the operand parser because an answer in a hurry needs no more, and th
 would cost it a tenth of its time.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 import re
 from typing import NamedTuple

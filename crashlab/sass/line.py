@@ -1,6 +1,6 @@
 """One disassembled instruction: what every disassembler yields."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from typing import NamedTuple
 

@@ -6,7 +6,7 @@ cannot have come round to a faulting load a second time; a store has nothing to 
 (a warp may even have exited): then what the loop around the store changes counts too.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -1,6 +1,6 @@
 """Spin loops: a short way back to where a warp stands, with something in it that is polled."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from collections.abc import Sequence
 from typing import NamedTuple

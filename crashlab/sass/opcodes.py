@@ -17,7 +17,7 @@ definition *unknown*: a new form of a known opcode must not be read as the old o
 the register life ranges of nvdisasm with ``scripts/sass/check_operands.py``.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from typing import NamedTuple
 

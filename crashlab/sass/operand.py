@@ -1,6 +1,6 @@
 """One operand: a register with its signs and selectors, an immediate, an address or a word."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 import re
 from typing import NamedTuple

@@ -5,7 +5,7 @@ opcodes are data (:mod:`crashlab.sass.opcodes`); an opcode or a form of it that 
 still parses, with ``defines`` and ``reads`` None, because liveness depends on never being wrong.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from typing import NamedTuple
 

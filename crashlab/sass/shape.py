@@ -1,6 +1,6 @@
 """How many registers each operand of one instruction stands for."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from collections.abc import Sequence
 from typing import NamedTuple

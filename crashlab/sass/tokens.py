@@ -4,7 +4,7 @@ cuda-gdb 13 writes no blank after a comma and drops the comma before a bracket: 
 ``UTMALDG.2D [UR4][UR8]``, ``SYNCS.PHASECHK.TRANS64.TRYWAIT P0[UR4],R0``.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 import re
 from typing import NamedTuple

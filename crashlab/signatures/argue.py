@@ -1,6 +1,6 @@
 """The hypotheses of an entry, each with what speaks for it, against it, and what was not captured."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from typing import NamedTuple
 

@@ -22,6 +22,7 @@ HINTS: Mapping[str, tuple[str, str]] = {
     "finding": ("a finding about the address", "analyze without --fast; `--dump full` keeps memory"),
     "address_below": ("the bad address", "analyze without --fast; the kernel log (--dmesg) has its page"),
     "address_from": ("the bad address", "analyze without --fast; the kernel log (--dmesg) has its page"),
+    "stray_lane": ("the other lanes' addresses", "analyze without --fast; `--dump full` keeps memory"),
     "pc_in_image": ("whether any code holds the PC", "analyze a GPU core dump"),
     "library": ("the kernel's library", "analyze a GPU core dump"),
     "opcode": ("the instruction", "analyze without --fast, so that the instruction is disassembled"),

@@ -5,7 +5,7 @@ Weights say how much a True answer tells; they are the same for every entry and 
 docs/signatures.md. To add a key, add one row to :data:`KEYS` and one to ``capture_hints``.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -191,6 +191,7 @@ KEYS: Mapping[str, Key] = {
     "finding": Key(3, "strings", _member("finding"), means="finding about the rebuilt address"),
     "address_below": Key(2, "number", _address_below, means="rebuilt address is below this"),
     "address_from": Key(2, "number", _address_from, means="rebuilt address is at least this"),
+    "stray_lane": Key(2, "flag", _flag("stray_lane"), means="bad lanes far from others that are in place"),
     "pc_in_image": Key(3, "flag", _flag("pc_in_image"), means="whether any loaded code holds the PC"),
     "library": Key(2, "strings", _library, means="library that the kernel belongs to"),
     "opcode": Key(2, "patterns", _any_pattern("opcode"), means="opcode of the faulting instruction"),

@@ -48,8 +48,9 @@ must have been captured.
 
 A pattern is a subset of regular expressions whose worst case is bounded: `.*` outside groups means "later
 in the same text"; other repeats apply to one character or class, at most {repeat} times; groups are never
-repeated; no backreferences, no look-around; the choices of one piece multiply to at most {max_cost}. Log
-patterns ignore case. `crashlab signatures check` says what is wrong with one.
+repeated; no backreferences, no look-around, no `--`, `&&`, `~~` or `||` inside `[…]` (a later Python may take
+it for set arithmetic); the choices of one piece multiply to at most {max_cost}. Log patterns ignore case.
+`crashlab signatures check` says what is wrong with one.
 
 Kinds of garbage (`--env garbage=KIND`, or from `soak` and `quality`): `token0` (token id 0 or `!` for
 ever), `repetition`, `noise` (mojibake, random Unicode), `wrong-answers` (exact questions answered wrong),
@@ -57,9 +58,11 @@ ever), `repetition`, `noise` (mojibake, random Unicode), `wrong-answers` (exact 
 
 ## Entries of your own
 
-`crashlab signatures new report.json -o my/entry.toml` drafts one from a crash. `--catalogue my` (or
-`CRASHLAB_SIGNATURES=my`, or an installed package with an entry point in the group `crashlab.signatures` that
-names a folder) adds it. An entry of the same id replaces the bundled one. Each entry carries its proof:
+`crashlab signatures new report.json -o my/entry.toml` drafts one from a crash. What only you know (cause,
+reference, test) stands in it as a placeholder; `crashlab signatures check --catalogue my` fails until each
+is replaced. `--catalogue my` (or `CRASHLAB_SIGNATURES=my`, or an installed package with an entry point in the
+group `crashlab.signatures` that names a folder) adds it. An entry of the same id replaces the bundled one.
+Each entry carries its proof:
 
 ```toml
 id = "MY-KERNEL-OOB"
@@ -179,6 +182,8 @@ def _question(criterion: Criterion) -> str:
         return f"{sub} {_any(want)}"
     if key == "pc_in_image":
         return "a loaded image holds the PC" if want else "no loaded image holds the PC"
+    if key == "stray_lane":
+        return "bad lanes far from others in place" if want else "bad lanes beside the others"
     if key == "cuda_graph":
         return f"CUDA graphs {'on' if want else 'off'}"
     if key in ("address_below", "address_from"):

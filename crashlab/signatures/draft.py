@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from crashlab.errors import UsageError
+from crashlab.signatures import placeholders
 from crashlab.signatures.gather import gather
 from crashlab.signatures.observed import Observed, get, text
 
@@ -43,15 +44,15 @@ def draft(report: Any, name: str | None = None) -> str:
         'kind = "cause"',
         'status = "open"',
         'confidence = "low"',
-        'references = ["add the issue, pull request or release note"]',
+        f"references = {_toml([placeholders.REFERENCE])}",
         "",
         "[[match]]",
         *(f"{key} = {_toml(value)}" for key, value in criteria.items()),
         *(f"seen.{key} = {_toml('==' + version)}" for key, version in _versions(seen).items()),
         "",
         "[[hypothesis]]",
-        'cause = "a cause that nobody has described yet"',
-        'tests = ["name the change that must make it go away"]',
+        f"cause = {_toml(placeholders.CAUSE)}",
+        f"tests = {_toml([placeholders.TEST])}",
         "",
         *_proof(seen, report),
     ]

@@ -1,6 +1,6 @@
 """A catalogue entry in memory. Immutable; built by :mod:`~crashlab.signatures.schema`."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from typing import Any, NamedTuple
 
@@ -64,7 +64,7 @@ class Entry(NamedTuple):
     references: tuple[str, ...] = ()
     source: str = "bundled"
 
-    def full(self) -> Entry:
+    def full(self) -> "Entry":
         """Itself; see :class:`Card`."""
         return self
 

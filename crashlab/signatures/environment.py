@@ -123,7 +123,8 @@ def parse_text(content: str, source: str) -> dict[str, EnvFact]:
         return _from_json(content, source)
     facts: dict[str, EnvFact] = {}
     for line in content.splitlines():
-        for key, value in _from_line(line[:1000].strip()):
+        text = line[:1000].strip()
+        for key, value in _from_line(text) if text else ():
             if value and key not in facts and len(facts) < MAX_FACTS:
                 facts[key] = EnvFact(value[:_MAX_VALUE], source)
     return facts

@@ -7,7 +7,7 @@ score is 0.85 · base + 0.15 · argument, where the argument is the share of evi
 own hypothesis (see :mod:`~crashlab.signatures.argue`); without any clause the score is the base.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from typing import NamedTuple
 
@@ -22,10 +22,18 @@ FLOOR = 0.25
 MIN_COVERAGE = 0.5
 NAME_ALONE = 0.3
 """Cap of a cause's score that rests on names alone: a kernel's name is never a cause."""
+CLASS_ALONE = 0.55
+"""Cap of a cause's score that rests on the class of the crash alone: it names no code, no version, no log line,
+so any crash of that class would score the same. It stays below :data:`MATCH_AT`."""
 CONTRADICTED = 0.2
 """A contradicted entry keeps this share of its score."""
 _HALF = 3.0
 _NAMES = frozenset(("kernel", "library", "family", "arch", "affected", "seen"))
+# What tells one bug from others of its class: code, versions, words, settings, an address's size.
+_IDENTITY = frozenset(
+    ("kernel", "function", "library", "family", "affected", "seen", "log", "log_all", "run", "garbage", "hang",
+     "address_below", "address_from", "opcode", "pc_in_image")
+)  # fmt: skip
 # Circumstances: known and other than asked they contradict (or, for "seen", only do not support).
 _SOFT = frozenset(name for name, key in KEYS.items() if key.circumstance or name == "seen")
 # Questions that many crashes answer with yes: alone they count only when the picture is complete.
@@ -37,7 +45,8 @@ class Fit(NamedTuple):
     """The answers of one picture.
 
     ``base`` is 0 to 1; ``contradicted`` holds circumstances that fail; ``outside`` versions that
-    nobody reported; ``names_only`` says that nothing but names, architecture and versions held.
+    nobody reported; ``names_only`` says that nothing but names, architecture and versions held, ``class_only``
+    that nothing did but what many bugs share.
     """
 
     base: float
@@ -46,6 +55,7 @@ class Fit(NamedTuple):
     contradicted: tuple[Criterion, ...]
     outside: tuple[Criterion, ...]
     names_only: bool = False
+    class_only: bool = False
 
 
 def judge(picture: Picture, seen: Observed) -> Fit | None:
@@ -88,6 +98,7 @@ def _fit(criteria: tuple[Criterion, ...], answers: list[Answer]) -> Fit | None:
         contradicted=tuple(criterion for criterion in fails if criterion.key != "seen"),
         outside=tuple(criterion for criterion in fails if criterion.key == "seen"),
         names_only=all(criterion.key in _NAMES for criterion in holds),
+        class_only=not any(criterion.key in _IDENTITY for criterion in holds),
     )
 
 

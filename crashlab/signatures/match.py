@@ -78,6 +78,8 @@ def match_entry(card: Entry | Card, seen: Observed) -> SignatureMatch | None:
         score = 0.85 * best.base + 0.15 * next(argument.share for argument in arguments if argument.own)
     if best.names_only and entry.kind == CAUSE:
         score = min(score, judge.NAME_ALONE)
+    if best.class_only and entry.kind == CAUSE:
+        score = min(score, judge.CLASS_ALONE)
     if score < judge.FLOOR:
         return None
     ruled_out = bool(best.contradicted) or any(argument.own and argument.ruled_out for argument in arguments)

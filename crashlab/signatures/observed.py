@@ -4,7 +4,7 @@ It is built from a :class:`~crashlab.facts.Report` or :class:`~crashlab.facts.Ve
 ``report.json``, or from the plain keys of a proof fixture. None means "not captured".
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from crashlab.signatures import faultclass
 from crashlab.signatures.logtext import LogText
 
 _MAX_NAMES = 16
+_FAR = 4 << 30  # bytes: no buffer boundary that a warp straddles is this wide
 _FROM_DUMP = ("errorpc", "sm-errorpc", "backtrace", "lane-pc")
 
 
@@ -41,6 +42,7 @@ class Observed(NamedTuple):
     finding: str | None = None
     address: int | None = None
     limit: int | None = None
+    stray_lane: bool | None = None
     arch: int | None = None
     pc_in_image: bool | None = None
     xids: tuple[int, ...] | None = None
@@ -137,6 +139,7 @@ def observe(
         finding=text(get(verdict, "address", "kind")),
         address=number(get(verdict, "address", "value")),
         limit=number(get(verdict, "address", "limit")),
+        stray_lane=_stray_lane(verdict),
         arch=arch,
         pc_in_image=_pc_in_image(verdict),
         xids=_xids(get(report, "xid")) or xids,
@@ -153,6 +156,23 @@ def _space(verdict: Any) -> str | None:
     """The space that the address turned out to be in; a generic access without one is unknown."""
     space = text(get(verdict, "address", "space")) or text(get(verdict, "instruction", "space"))
     return None if space == "generic" else space
+
+
+def _stray_lane(verdict: Any) -> bool | None:
+    """Whether every bad lane is far away from lanes of the same access that are in place; None: cannot be told.
+
+    Then the pointer that all of them share is good, and what differs from lane to lane is not.
+    """
+    bad: list[int] = []
+    good: list[int] = []
+    for lane in rows(get(verdict, "address", "per_lane")):
+        address, judged = number(get(lane, "address")), get(lane, "bad")
+        if address is not None and isinstance(judged, bool) and get(lane, "predicated_off") is not True:
+            (bad if judged else good).append(address)
+    if not bad or not good:
+        return None
+    ends = min(good), max(good)  # once: a report.json may claim any number of lanes
+    return all(abs(one - other) > _FAR for one in bad for other in ends)
 
 
 def _pc_in_image(verdict: Any) -> bool | None:

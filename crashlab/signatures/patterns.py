@@ -12,10 +12,11 @@ pattern is a subset of Python's regular expressions whose worst case is bounded 
 Every piece's literal text is required to occur before a regular expression runs at all.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from crashlab.signatures.errors import BadEntry
@@ -27,6 +28,7 @@ MAX_SUBJECT = 8192
 _MAX_DEPTH = 4
 _META = frozenset(".^$*+?{}[]\\|()")
 _CLASS_ESCAPES = frozenset("dDsSwW")
+_SET_OPERATORS = frozenset("-&~|")
 # Compiled on first use: start-up time is a product feature.
 _QUANTIFIER = r"[*+?]|\{\d{0,3}(?:,\d{0,3})?\}"
 _CLASS_BODY = r"(\^?\]?(?:[^\]\\]|\\.)*)\]"
@@ -98,7 +100,7 @@ def _compile(text: str, ignore_case: bool) -> Pattern:
     return Pattern(text, made, ignore_case)
 
 
-def _branch(pieces: list[_Piece], text: str, ignore_case: bool) -> Branch:
+def _branch(pieces: "list[_Piece]", text: str, ignore_case: bool) -> Branch:
     kept = [piece for piece in pieces if piece.regex]
     if not kept:
         raise BadEntry(f"the pattern {text!r} would match anything")
@@ -141,6 +143,13 @@ class _Piece:
             self.run = ""
 
 
+RULES = (
+    "A pattern may hold characters, classes such as [a-z] and \\d, repeats of one of these, groups such as "
+    "(a|b), ^, $ and, outside groups, '.*'; no repeated group, no backreference, no look-around."
+)
+"""What people are told whose pattern is refused."""
+
+
 class _Scanner:
     """One pass over the pattern text, by recursive descent over groups (bounded depth)."""
 
@@ -151,7 +160,7 @@ class _Scanner:
     def bad(self, what: str) -> BadEntry:
         return BadEntry(
             f"the pattern {self.text!r} has {what} (at character {self.at})",
-            hint="Patterns are a safe subset of regular expressions: see docs/signatures.md, 'Patterns'.",
+            hint=RULES,
         )
 
     def alternatives(self, depth: int = 0) -> list[list[_Piece]]:
@@ -219,10 +228,16 @@ class _Scanner:
         if found is None:
             raise self.bad("an unfinished or empty character class")
         self.at = found.end()
-        # A bare "[" inside a class draws a FutureWarning from re, so it is escaped.
-        inner = "".join(
-            "\\[" if part == "[" else part for part in re.findall(_CLASS_PART, found[1], re.DOTALL)
-        )
+        parts = re.findall(_CLASS_PART, found[1], re.DOTALL)
+        # re warns that it may read a doubled one as set arithmetic some day: what an entry means must not
+        # depend on the Python that reads it, and its author hardly meant the same character twice.
+        for part, following in pairwise(parts):
+            if part == following and part in _SET_OPERATORS:
+                raise self.bad(
+                    f"{part * 2!r} in a character class (write it once, as \\{part} if it means itself)"
+                )
+        # For the same reason a bare "[" inside a class is escaped.
+        inner = "".join("\\[" if part == "[" else part for part in parts)
         return f"[{inner}]", None, 1
 
     def _group(self, depth: int) -> tuple[str, None, int]:

@@ -17,9 +17,17 @@ from crashlab.signatures.match import CONTRADICTED, MATCH, POSSIBLE, match_entry
 from crashlab.signatures.observed import Observed
 
 ABSENT = "absent"
-_WHERE = ("verdict", "exception", "precision", "kernel", "function", "library", "family", "arch", "xid")
-_WHAT = ("pc_in_image", "opcode", "access", "space", "width", "finding", "address", "limit", "hang")
-_FACTS = frozenset((*_WHERE, *_WHAT))
+_TEXTS = (
+    "verdict", "precision", "kernel", "function", "library", "family", "opcode", "access", "space", "finding",
+)  # fmt: skip
+# fact -> its type in words, and the types that it may have.
+_FACTS: Mapping[str, tuple[str, tuple[type, ...]]] = {
+    **dict.fromkeys(_TEXTS, ("a text", (str,))),
+    **dict.fromkeys(("exception", "arch", "address", "limit"), ("a number or a text", (int, str))),
+    "width": ("a number", (int,)),
+    **dict.fromkeys(("pc_in_image", "stray_lane"), ("true or false", (bool,))),
+}
+_LISTS: Mapping[str, tuple[str, type]] = {"hang": ("texts", str), "xid": ("numbers", int)}
 _KEYS = frozenset(("says", "expect", "facts", "env", "run", "log"))
 
 
@@ -71,10 +79,10 @@ def _fixture(item: Any, hit: bool, where: str) -> Fixture:
     if expect not in allowed:
         raise BadEntry(f"{where}: expect is {expect!r}")
     facts, log = item.get("facts", {}), item.get("log", [])
-    if not isinstance(facts, Mapping) or not isinstance(log, list):
+    if not isinstance(facts, Mapping) or not _all_are(log, str):
         raise BadEntry(f"{where}: facts must be a table and log a list of lines")
     env, run = _plain(item, "env", where), _plain(item, "run", where)
-    seen = gather(report_of(facts, where), env=env, log=[str(line) for line in log], run=run)
+    seen = gather(report_of(facts, where), env=env, log=log, run=run)
     return Fixture(item["says"], hit, expect, seen)
 
 
@@ -82,6 +90,9 @@ def _plain(item: Mapping[str, Any], key: str, where: str) -> dict[str, EnvFact]:
     table = item.get(key, {})
     if not isinstance(table, Mapping):
         raise BadEntry(f"{where}: {key} must be a table")
+    for name, value in table.items():
+        if not isinstance(value, (str, int, float)):
+            raise BadEntry(f"{where}: {key}.{name} must be a text, a number, true or false")
     return {
         name: EnvFact(str(value).lower() if isinstance(value, bool) else str(value), "fixture")
         for name, value in table.items()
@@ -89,12 +100,10 @@ def _plain(item: Mapping[str, Any], key: str, where: str) -> dict[str, EnvFact]:
 
 
 def report_of(facts: Mapping[str, Any], where: str = "facts") -> dict[str, Any]:
-    """A report.json skeleton from a fixture's plain keys. Raises BadEntry on an unknown key."""
-    unknown = sorted(set(facts) - _FACTS)
-    if unknown:
-        raise BadEntry(
-            f"{where}: unknown fact {unknown[0]!r}", hint=f"Known facts: {', '.join(sorted(_FACTS))}."
-        )
+    """A report.json skeleton from a fixture's plain keys. Raises BadEntry on an unknown key or a value of
+    another type: a reader would take it for a fact that was not captured."""
+    for name, value in facts.items():
+        _check_fact(name, value, where)
     exception = facts.get("exception")
     by_code = isinstance(exception, int)
     verdict: dict[str, Any] = {
@@ -117,6 +126,7 @@ def report_of(facts: Mapping[str, Any], where: str = "facts") -> dict[str, Any]:
             "value": facts.get("address"),
             "kind": facts.get("finding"),
             "limit": facts.get("limit"),
+            "per_lane": _lanes(facts.get("stray_lane")),
         },
         "where": {"sm_arch": facts.get("arch")},
     }
@@ -125,6 +135,36 @@ def report_of(facts: Mapping[str, Any], where: str = "facts") -> dict[str, Any]:
     if "hang" in facts:
         verdict["hang"] = {"groups": [{"state": state} for state in facts["hang"]]}
     return {"verdict": verdict, "xid": [{"code": code} for code in facts.get("xid", ())]}
+
+
+def _check_fact(name: str, value: Any, where: str) -> None:
+    if name in _LISTS:
+        words, kind = _LISTS[name]
+        if not _all_are(value, kind):
+            raise BadEntry(f"{where}: the fact {name} must be a list of {words}")
+    elif name in _FACTS:
+        words, kinds = _FACTS[name]
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            raise BadEntry(f"{where}: the fact {name} must be {words}")
+    else:
+        known = ", ".join(sorted((*_FACTS, *_LISTS)))
+        raise BadEntry(f"{where}: unknown fact {name!r}", hint=f"Known facts: {known}.")
+
+
+def _all_are(value: Any, kind: type) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(item, kind) and not isinstance(item, bool) for item in value
+    )
+
+
+def _lanes(stray: Any) -> list[dict[str, Any]]:
+    """Two lanes of one access, the second bad: far away or beside the first. None: no lane is known."""
+    if not isinstance(stray, bool):
+        return []
+    return [
+        {"address": 1 << 40, "bad": False},
+        {"address": (1 << 40) + ((1 << 36) if stray else 64), "bad": True},
+    ]
 
 
 def check(entry: Entry, table: Mapping[str, Any]) -> tuple[Outcome, ...]:

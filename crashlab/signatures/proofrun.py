@@ -1,4 +1,4 @@
-"""Check whole folders of entries: schema, proofs, and whether the compiled catalogue is up to date."""
+"""Check whole folders of entries: schema, proofs, what a draft left open, and the compiled catalogue's age."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from crashlab.signatures import catalogue, proof, schema
+from crashlab.signatures import catalogue, placeholders, proof, schema
 from crashlab.signatures.entry import Entry
 from crashlab.signatures.errors import BadEntry
 
@@ -42,8 +42,9 @@ def run(folders: Sequence[str]) -> CheckResult:
                     f"{os.path.basename(path)}: {error}" + (f" {error.hint}" if error.hint else "")
                 )
         if os.path.abspath(folder) == os.path.abspath(catalogue.KNOWN) and not _is_compiled(own):
-            problems.append("known.json is out of date: run scripts/gen_signature_docs.py")
+            problems.append("known.json is out of date: run scripts/gen_signature_docs.py of the source tree")
         entries += own
+    problems += [f"{entry.id}: {what}" for entry in entries for what in placeholders.left_in(entry)]
     problems += [
         f"{outcome.entry}: {outcome.fixture}: {outcome.problem}" for outcome in outcomes if outcome.problem
     ]

@@ -68,6 +68,9 @@ def _observation(key: str, seen: Observed) -> str:
         "finding": f"the address finding is {seen.finding}",
         "address_below": f"the address is 0x{seen.address or 0:x}",
         "address_from": f"the address is 0x{seen.address or 0:x}",
+        "stray_lane": "the bad lanes are far from others of the same access that are in place"
+        if seen.stray_lane
+        else "the bad lanes lie near the others",
         "pc_in_image": "a loaded image holds the PC" if seen.pc_in_image else "no loaded image holds the PC",
         "library": f"the kernel belongs to {seen.library}",
         "opcode": f"the instruction is {seen.opcode}",

@@ -6,7 +6,7 @@ PEP 440 (dev < pre < release < post, local part ignored). What has no order, a g
 ``0.1.dev…`` that setuptools-scm invents in a shallow clone, parses as None: unknown, never old.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 import re
 from collections.abc import Callable

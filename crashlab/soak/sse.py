@@ -13,7 +13,8 @@ class EventStream:
 
     def __init__(self) -> None:
         self.overlong = False
-        self._held = b""
+        self._held: list[bytes] = []
+        self._held_bytes = 0
 
     @property
     def pending(self) -> bool:
@@ -28,14 +29,18 @@ class EventStream:
         """
         if self.overlong:
             return []
-        if self._held:
-            data = self._held + data
-        lines = data.split(b"\n")
-        self._held = lines.pop()
-        if len(self._held) > MAX_EVENT:
-            self.overlong, self._held = True, b""
+        # Pieces are joined when their line ends: a server may send a megabyte of one line byte by byte.
+        head, newline, rest = data.rpartition(b"\n")
+        whole = b"".join((*self._held, head)).split(b"\n") if newline else []
+        if newline:
+            self._held, self._held_bytes = [], 0
+        if rest:
+            self._held.append(rest)
+            self._held_bytes += len(rest)
+        if self._held_bytes > MAX_EVENT:
+            self.overlong, self._held = True, []
         out: list[bytes | None] = []
-        for line in lines:
+        for line in whole:
             if line.startswith(b"data:"):
                 out.append(line[5:].strip())
             elif line not in (b"", b"\r") and not line.startswith((b":", b"event:", b"id:", b"retry:")):

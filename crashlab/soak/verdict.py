@@ -46,7 +46,7 @@ def settle(report: facts.Report, outcome: Outcome) -> facts.Report:
         notes.insert(0, _load_words(outcome.load))
     if outcome.exposure_words:
         notes.insert(0, f"Under load: {outcome.exposure_words}.")
-    notes += [f"Example of a bad answer: {example!r}" for example in outcome.examples]
+    notes += [f"Example of a bad answer: {example!r}" for example in dict.fromkeys(outcome.examples)]
     run = report.run if report.run is not None else facts.Run()
     exposure = {**(run.exposure or {}), **outcome.exposure}
     return report._replace(

@@ -76,7 +76,7 @@ def job_of(
     launch = Launch(plan.command, dict(plan.environment))
     for setting in arm.levers:
         launch = apply(launch, plan.levers[setting.lever], ways[setting.lever], setting.value)
-    if plan.server_info:
+    if plan.server.info:
         launch = launch._replace(variables={**launch.variables, "VLLM_SERVER_DEV_MODE": "1"})
     overlays = {s.lever: s.value for s in arm.levers if ways[s.lever].kind == OVERLAY and s.value is not None}
     prepare = _prepare(plan, overlays)
@@ -99,7 +99,7 @@ def job_of(
         token=token,
         cwd=cwd,
         seconds=plan.budget.run_for,
-        server_info=plan.server_info,
+        server_info=plan.server.info,
         overlay=name,
         prepare=prepare,
         values={lever: value for lever, value in overlays.items() if value is not None},

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from crashlab.errors import CrashlabError, MissingTool, ToolFailed, UnreadableInput, UsageError
+from crashlab.rundir import private
 from crashlab.rundir.journal import stamp
 from crashlab.sweep import journal, leftovers
 from crashlab.sweep.backend import Backend, Done
@@ -42,7 +43,7 @@ class SweepFolder:
 
     @classmethod
     def open(cls, path: str, plan: Plan, cwd: str, *, lock: str = LOCK) -> SweepFolder:
-        """Make the folder for a plan, or go on with the one that has this plan. ``lock``: the file whose
+        """Make the folder for a plan (mode 0700), or go on with the one that has this plan. ``lock``: the file whose
         holder may write (runs of an array each have their own).
 
         Raises UsageError if it belongs to another plan or somebody works in it, MissingTool if it cannot
@@ -50,7 +51,7 @@ class SweepFolder:
         """
         folder = cls(path, lock)
         try:
-            os.makedirs(folder.path, exist_ok=True)
+            private.make_new(folder.path)
             folder._take_lock()
         except OSError as error:
             raise MissingTool(

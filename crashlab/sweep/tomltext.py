@@ -24,7 +24,8 @@ def parse(text: str, where: str) -> Table:
     except ValueError as error:
         raise UsageError(
             f"{where} is no TOML: {str(error)[:200]}",
-            hint="docs/reference/sweep-plan.md has a plan to start from.",
+            hint='The smallest plan is the line [levers] and below it a lever, such as cudagraph-mode = ["NONE"]; '
+            "'crashlab sweep --list-levers' has the others.",
         ) from error
 
 
@@ -45,7 +46,7 @@ class Table:
         """The error for a key."""
         return UsageError(
             f"{self.where}: {key!r} must be {expected}.",
-            hint="docs/reference/sweep-plan.md lists the keys; 'crashlab sweep PLAN --dry-run' checks a plan.",
+            hint="'crashlab sweep PLAN --dry-run' checks a plan and runs nothing.",
         )
 
     def names(self) -> list[str]:

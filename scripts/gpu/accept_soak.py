@@ -32,10 +32,11 @@ sys.path.insert(0, str(SCRIPTS))
 sys.path.insert(0, str(SCRIPTS.parents[1]))
 sys.dont_write_bytecode = True
 
-from acceptance import soakcases  # noqa: E402
-from acceptance.pack import FILE_LIMIT, FILES, TOTAL_LIMIT, pack  # noqa: E402
-from acceptance.table import Table  # noqa: E402
-from acceptance.wrap import environment, processes_of  # noqa: E402
+from proof import soakcases  # noqa: E402
+from proof.machine import describe  # noqa: E402
+from proof.pack import FILE_LIMIT, FILES, TOTAL_LIMIT, pack  # noqa: E402
+from proof.table import Table  # noqa: E402
+from proof.wrap import environment, processes_of  # noqa: E402
 
 LOAD = (
     "--clients 8 --input-tokens 32:256 --output-tokens 16:96 --for 240s --ready-within 240s --stall-after 20s "
@@ -101,7 +102,7 @@ def main(argv: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="accept-") as place:
         for case in [case for case in listed if not only or case.name in only]:
             one(case, options, Path(place), table, deadline)
-            result = {"server": options.server_cmd, "rows": table.rows}
+            result = {"machine": describe(), "server": options.server_cmd, "rows": table.rows}
             text = json.dumps(result, indent=1, default=str) + "\n"
             (options.out / "accept_soak.json").write_text(text)
     return table.summary()

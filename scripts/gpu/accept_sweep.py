@@ -31,8 +31,9 @@ sys.path.insert(0, str(SCRIPTS))
 sys.path.insert(0, str(SCRIPTS.parents[1]))
 sys.dont_write_bytecode = True
 
-from acceptance.table import Table  # noqa: E402
-from acceptance.wrap import crashlab, environment  # noqa: E402
+from proof.machine import describe  # noqa: E402
+from proof.table import Table  # noqa: E402
+from proof.wrap import crashlab, environment  # noqa: E402
 
 SMALL = "8"
 FULL_FLAGS = "skip_nonrelocated_elf_images"
@@ -185,7 +186,7 @@ def main(argv: list[str] | None = None) -> int:
             if (folder / "sweep" / name).is_file():
                 shutil.copy(folder / "sweep" / name, options.out / name)
     (options.out / "accept_sweep.json").write_text(
-        json.dumps({"rows": table.rows}, indent=1, default=str) + "\n"
+        json.dumps({"machine": describe(), "rows": table.rows}, indent=1, default=str) + "\n"
     )
     return table.summary()
 

@@ -8,7 +8,7 @@ import sys
 from typing import NamedTuple
 from unittest import mock
 
-from crashlab.cli.main import main
+from crashlab.cli.entry import main
 
 
 class Completed(NamedTuple):

@@ -1,6 +1,6 @@
 """One rule of the attribution table. See ``load`` for what each field means in TOML."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from typing import NamedTuple
 

@@ -8,25 +8,21 @@ from markupsafe import Markup
 
 from crashlab import facts
 from crashlab.postmortem.wording import file_line, short_name
+from crashlab.report import kinds, xidgroups
 from crashlab.report.html import assets, pictures
 from crashlab.report.html.codewindow import code_lines
 from crashlab.report.html.links import Anchor, reference
 from crashlab.report.timeline import Timeline
 from crashlab.report.verdictrows import Row, verdict_rows
 
-KINDS = {
-    "gpu-fault": ("GPU fault", "fault"),
-    "device-assert": ("Device assert", "fault"),
-    "trap": ("Trap", "fault"),
-    "hang": ("Hang", "hang"),
-    "stall": ("Stall", "hang"),
-    "garbage": ("Garbage output", "fault"),
-    "host-death": ("Host-side death", "hang"),
-    "never-ready": ("Never ready", "hang"),
-    "no-fault": ("No fault", "fine"),
-    "inconclusive": ("Inconclusive", "hang"),
-    "unreadable": ("Unreadable", "hang"),
+_TONES = {
+    "gpu-fault": "fault",
+    "device-assert": "fault",
+    "trap": "fault",
+    "garbage": "fault",
+    "no-fault": "fine",
 }
+"""Colours of verdicts; of all others: hang."""
 _OTHERS, _CASES, _SIGNATURES, _NAME = 24, 64, 12, 160
 _TAIL_LINES = 60
 
@@ -40,7 +36,7 @@ def render(report: facts.Report, timeline: Timeline | None = None) -> str:
 
 def _page(report: facts.Report, timeline: Timeline | None) -> dict[str, Any]:
     verdict = report.verdict
-    kind, tone = KINDS.get(verdict.kind, (verdict.kind, "hang"))
+    kind, tone = kinds.title(verdict.kind), _TONES.get(verdict.kind, "hang")
     confidence = verdict.confidence.level if verdict.confidence else ""
     page: dict[str, Any] = {
         "kind": kind,
@@ -57,6 +53,8 @@ def _page(report: facts.Report, timeline: Timeline | None) -> dict[str, Any]:
         "run": _run(report.run),
         "inputs": [Row(item.path, _input(item), True) for item in report.inputs[:_CASES]],
         "readers": _readers(report),
+        "xids": xidgroups.own(report.xid)[:60],
+        "other_xids": xidgroups.others(report.xid),
         **_blame(report),
         **_signatures(report),
         **_others(report),

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from crashlab import facts
 from crashlab.postmortem.wording import file_line, short_name
 from crashlab.postmortem.words import counted
+from crashlab.report import xidgroups
 from crashlab.report.markdown.escape import bullets, code, fenced, prose
 from crashlab.report.verdictrows import verdict_rows
 
@@ -174,9 +175,13 @@ def dumps(report: facts.Report) -> Block | None:
 def kernel_log(report: facts.Report) -> Block | None:
     """Xid events."""
     lines = []
-    for event in report.xid[:24]:
+    for group in xidgroups.own(report.xid)[:24]:
+        event = group.event
         address = f" at {event.address}" if event.address is not None else ""
-        lines.append(f"Xid {event.code} {event.meaning or ''}{address} {event.time or ''}".rstrip())
+        times = f" ({group.number} times)" if group.number > 1 else ""
+        lines.append(f"Xid {event.code} {event.meaning or ''}{address}{times} {group.span}".rstrip())
+    if (others := xidgroups.others(report.xid)) is not None:
+        lines.append(others)
     return Block("kernel log", fenced(lines), 3) if lines else None
 
 

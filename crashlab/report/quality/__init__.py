@@ -11,8 +11,11 @@ __all__ = ["FORMATS", "from_json", "render"]
 FORMATS = ("text", "json", "html", "md", "junit")
 
 
-def render(report: QualityReport, form: str, *, verbose: bool = False) -> str:
-    """The report in one of :data:`FORMATS`; UsageError for another. ``verbose`` is for the text form only."""
+def render(report: QualityReport, form: str, *, verbose: bool = False, width: int | None = None) -> str:
+    """The report in one of :data:`FORMATS`; UsageError for another.
+
+    ``verbose`` and ``width`` (columns, 110 if not given) are for the text form only.
+    """
     if form == "json":
         from crashlab.report.quality import jsonform
 
@@ -32,5 +35,5 @@ def render(report: QualityReport, form: str, *, verbose: bool = False) -> str:
     if form == "text":
         from crashlab.report.quality import text
 
-        return text.render(report, verbose=verbose)
+        return text.render(report, verbose=verbose, width=width)
     raise UsageError(f"There is no format {form!r}.", hint=f"Formats: {', '.join(FORMATS)}.")

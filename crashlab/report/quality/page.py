@@ -2,145 +2,144 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from markupsafe import Markup, escape
-
-from crashlab.quality.facts import DEGRADED, GARBAGE, NO_DIFFERENCE, NOTHING_FOUND, QualityReport
+from crashlab.quality.facts import DEGRADED, GARBAGE, NO_DIFFERENCE, NOTHING_FOUND, Comparison, QualityReport
 from crashlab.report.html import assets
-from crashlab.report.html.svg import element
+from crashlab.report.html.links import Anchor
 from crashlab.report.quality import rows
 from crashlab.report.quality.pictures import PARTS, arms_picture
-from crashlab.report.safe import one_line
 
-_STYLE = (
-    ".wrong { fill: var(--bad); } .invalid { fill: var(--warn); } .error { fill: var(--off); } "
-    ".whisker { stroke: var(--ink); stroke-width: 1.5; } .key .wrong, .key .invalid, .key .error { stroke: none; } "
-    "td.num, th.num { text-align: right; } main { max-width: 78rem; margin: 1rem auto; padding: 0 1.25rem; }"
-)
 _TONES = {GARBAGE: "fault", DEGRADED: "hang", NO_DIFFERENCE: "fine", NOTHING_FOUND: "fine"}
+_NUMBERS, _TEXT = "num", "wrap"
+
+
+class Table(NamedTuple):
+    """``name`` is for screen readers; ``css``: of all columns but the first, which names the row."""
+
+    name: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    css: str
+
+
+class Pair(NamedTuple):
+    """A section about two passes over the same questions."""
+
+    id: str
+    title: str
+    words: Sequence[str]
+    differing: Table
 
 
 def render(report: QualityReport) -> str:
     """The page. Everything from a server is escaped, and the page's policy lets nothing be loaded."""
-    style = assets.source("report.css") + _STYLE
-    head = element(
-        "head",
-        Markup('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
-        Markup('<meta http-equiv="Content-Security-Policy" content="{}">').format(assets.policy(style, "")),
-        element("title", one_line(f"crashlab quality: {report.verdict.kind}")),
-        # our own file and the text above: the policy's hash is of exactly these bytes
-        Markup("<style>") + Markup(style) + Markup("</style>"),
+    style = assets.source("report.css") + assets.source("quality.css")
+    return assets.filled(
+        "quality.html.j2", style, page=_page(report), report=report, version=report.tool.version
     )
-    body = element("body", element("main", *_sections(report)))
-    return f'<!doctype html>\n<html lang="en">{head}{body}</html>\n'
 
 
-def _sections(report: QualityReport) -> Iterator[Markup]:
-    verdict = report.verdict
-    tone = _TONES.get(verdict.kind, "hang")
-    yield element(
-        "section",
-        element("p", element("span", verdict.kind, class_="pill tone"), class_="pills"),
-        element("h1", one_line(verdict.headline), class_="headline"),
-        _list(verdict.reasons),
-        element(
-            "div",
-            element("h2", "It does not mean", class_="sub"),
-            _list(verdict.does_not_mean),
-            class_="caveats",
-        )
-        if verdict.does_not_mean
-        else Markup(""),
-        class_=f"verdict kind-{tone}",
+def _page(report: QualityReport) -> dict[str, Any]:
+    passes = rows.passes(report)
+    page: dict[str, Any] = {
+        "title": f"crashlab quality: {report.verdict.kind}",
+        "created": report.created,
+        "tone": _TONES.get(report.verdict.kind, "hang"),
+        "picture": arms_picture(report),
+        "legend": [(words, css) for _, words, css in PARTS],
+        "passes": _passes(report),
+        "said": [found for one in passes for found in (rows.errors(one), rows.odd(one)) if found],
+        "charts": _charts(report),
+        "onsets": [rows.onset(arm.name, onset) for arm in report.arms for onset in arm.onsets],
+        "pairs": _pairs(report),
+        "odd": _odd(report),
+        "known": _known(report),
+        "controls": _controls(report),
+        "asked": _asked(report),
+    }
+    page["nav"] = _nav(page, report)
+    return page
+
+
+def _nav(page: dict[str, Any], report: QualityReport) -> list[Anchor]:
+    links = [Anchor("verdict", "Verdict"), Anchor("arms", "Arms" if len(report.arms) > 1 else "The server")]
+    links += [Anchor(pair.id, pair.title) for pair in page["pairs"]]
+    sections = (
+        ("power", "What it could see", report.power),
+        ("odd", "Degenerate answers", page["odd"].rows),
+        ("known", "Known failures", page["known"]),
+        ("next", "What to run next", page["controls"].rows),
+        ("asked", "What was asked", True),
     )
-    yield _arms(report)
-    yield from _differences(report)
-    yield from _next(report)
-    yield _asked(report)
+    return links + [Anchor(name, label) for name, label, there in sections if there]
 
 
-def _arms(report: QualityReport) -> Markup:
-    picture = arms_picture(report)
-    figure = Markup("")
-    if picture is not None:
-        legend = [
-            element("span", Markup('<svg class="swatch" width="12" height="12"><rect width="12" height="12" '
-                                   'class="{}"/></svg>').format(class_), words, class_="key")
-            for _, words, class_ in PARTS
-        ]  # fmt: skip
-        caption = "What became of each question; the whisker is the exact 95 % interval of right answers."
-        figure = element(
-            "figure", picture, element("figcaption", element("span", *legend, class_="legend"), caption)
-        )
+def _passes(report: QualityReport) -> Table:
     heads = ("pass", "correct", "wrong", "invalid", "error", "right (95 %)", "degenerate")
     body = [
         (one.name, one.counts.correct, one.counts.wrong, one.counts.invalid, one.counts.error,
          rows.share(one.share), f"{one.odd_answers} of {one.looked_at}")
         for one in rows.passes(report)
     ]  # fmt: skip
-    said = [found for one in rows.passes(report) for found in (rows.errors(one), rows.odd(one)) if found]
-    names = [one.name for one in rows.passes(report)]
+    return Table("Counts of each pass", heads, body, _NUMBERS)
+
+
+def _charts(report: QualityReport) -> list[tuple[str, Table]]:
+    """Right answers by what was asked: (heading, table)."""
     levels = [(name, *cells) for name, cells in rows.levels(report)]
     steps = [(name, *cells) for name, cells in rows.cells(report)]
-    onsets = [rows.onset(arm.name, onset) for arm in report.arms for onset in arm.onsets]
-    return element(
-        "section",
-        element("h2", "Both arms" if len(report.arms) > 1 else "The server"),
-        figure,
-        _table(heads, body),
-        _list(said),
-        element("h3", "Right answers by level") if levels else Markup(""),
-        _table(("level", *names), levels),
-        element("h3", "The easy questions at other lengths and loads") if steps else Markup(""),
-        _table(("step", *(f"arm {arm.name}" for arm in report.arms)), steps),
-        _list(onsets),
+    passes = [one.name for one in rows.passes(report)]
+    arms = [f"arm {arm.name}" for arm in report.arms]
+    tables = (
+        Table("Right answers by level", ("level", *passes), levels, _NUMBERS),
+        Table("The easy questions at other lengths and loads", ("step", *arms), steps, _NUMBERS),
     )
+    return [(table.name, table) for table in tables]
 
 
-def _differences(report: QualityReport) -> Iterator[Markup]:
-    for title, pair in (("Arm A against itself", report.floor), ("Arm A against arm B", report.pair)):
-        if pair is None:
-            continue
-        shown = rows.differing(report) if pair is report.pair else pair.differing
-        body = [(one.question, one.answer, one.first.text, one.second.text) for one in shown]
-        yield element(
-            "section",
-            element("h2", title),
-            _list(rows.comparison(pair)),
-            _table(("question", "answer", pair.first, pair.second), body),
-        )
-    if report.power is not None:
-        yield element("section", element("h2", "What this run could see"), element("p", report.power.words))
-    odd = [
+def _pairs(report: QualityReport) -> list[Pair]:
+    found = []
+    if report.floor is not None:
+        found.append(_pair("floor", "Arm A against itself", report.floor, report.floor.differing))
+    if report.pair is not None:
+        found.append(_pair("pair", "Arm A against arm B", report.pair, rows.differing(report)))
+    return found
+
+
+def _pair(name: str, title: str, pair: Comparison, differing: Sequence[Any]) -> Pair:
+    body = [(one.question, one.answer, one.first.text, one.second.text) for one in differing]
+    heads = ("question", "answer", pair.first, pair.second)
+    return Pair(name, title, rows.comparison(pair), Table(f"{title}: different answers", heads, body, _TEXT))
+
+
+def _odd(report: QualityReport) -> Table:
+    body = [
         (one.name, example.task, ", ".join(example.kinds), example.answer)
         for arm in report.arms
         for one in arm.passes[-1:]
         for example in one.examples
     ]
-    if odd:
-        table = _table(("pass", "task", "looks", "answer"), odd)
-        yield element("section", element("h2", "Degenerate answers"), table)
+    return Table("Examples of degenerate answers", ("pass", "task", "looks", "answer"), body, _TEXT)
 
 
-def _next(report: QualityReport) -> Iterator[Markup]:
-    if report.signatures:
-        items = [
-            f"{found.id} ({found.status}, score {found.score:.2f}): {found.title}"
-            + (f". Fix: {'; '.join(found.fix[:2])}" if found.fix else "")
-            for found in report.signatures
-        ]
-        yield element("section", element("h2", "Known failures that fit"), _list(items))
-    if report.controls:
-        body = [(one.change, one.tells) for one in report.controls]
-        yield element(
-            "section", element("h2", "Arms that would isolate the cause"), _table(("change", "tells"), body)
-        )
+def _known(report: QualityReport) -> list[str]:
+    return [
+        f"{found.id} ({found.status}, score {found.score:.2f}): {found.title}"
+        + (f". Fix: {'; '.join(found.fix[:2])}" if found.fix else "")
+        for found in report.signatures
+    ]
 
 
-def _asked(report: QualityReport) -> Markup:
+def _controls(report: QualityReport) -> Table:
+    body = [(one.change, one.tells) for one in report.controls]
+    return Table("Changes and what they would tell", ("change", "tells"), body, _TEXT)
+
+
+def _asked(report: QualityReport) -> list[str]:
     suite = report.suite
-    items = [
+    return [
         f"{suite.questions} questions: {suite.name}, {suite.shots} examples each, sha256 {suite.sha256 or '-'}",
         f"greedy, {report.concurrency} at a time, over {report.endpoint}; all tests at level {report.alpha:g}",
         *(f"seed of {seed.what}: {seed.seed}" for seed in report.seeds),
@@ -148,17 +147,3 @@ def _asked(report: QualityReport) -> Markup:
         f"crashlab {report.tool.version}, {report.created}",
         *report.notes,
     ]
-    return element("section", element("h2", "What was asked"), _list(items))
-
-
-def _list(items: Iterable[str]) -> Markup:
-    rendered = [element("li", one_line(item)) for item in items]
-    return element("ul", *rendered) if rendered else Markup("")
-
-
-def _table(heads: Sequence[str], body: Sequence[Sequence[object]]) -> Markup:
-    if not body:
-        return Markup("")
-    top = element("tr", *(element("th", one_line(head)) for head in heads))
-    lines = [element("tr", *(element("td", escape(one_line(str(cell)))) for cell in row)) for row in body]
-    return element("div", element("table", element("thead", top), element("tbody", *lines)), class_="scroll")

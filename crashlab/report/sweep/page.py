@@ -7,6 +7,7 @@ from typing import Any
 from crashlab import __version__
 from crashlab.report.html import assets
 from crashlab.report.html.links import Anchor
+from crashlab.report.kinds import spoken
 from crashlab.report.sweep import pictures, rows
 from crashlab.sweep import facts
 
@@ -38,7 +39,7 @@ def _page(result: facts.SweepResult) -> dict[str, Any]:
         "arms": arms[:_ARMS],
         "arms_left": max(0, len(arms) - _ARMS),
         "config": [(arm.name, item) for arm in arms[:_ARMS] for item in arm.config],
-        "runs": result.runs[: _ARMS * 2],
+        "runs": [run._replace(outcome=spoken(run.outcome)) for run in result.runs[: _ARMS * 2]],
         "runs_left": max(0, len(result.runs) - _ARMS * 2),
         "keys": [_key(entry, baseline, number) for number, entry in enumerate(keys, 1)],
     }

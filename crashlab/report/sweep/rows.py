@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from crashlab.postmortem.words import counted
+from crashlab.report.kinds import spoken
 from crashlab.sweep import facts
 from crashlab.sweep.verdict import words
 
@@ -46,7 +47,7 @@ def arm_rows(result: facts.SweepResult) -> list[ArmRow]:
 
 def _row(arm: facts.Arm, runs: Sequence[facts.ArmRun]) -> ArmRow:
     outcomes = Counter(run.outcome for run in runs)
-    said = ", ".join(f"{number} {outcome}" for outcome, number in outcomes.most_common())
+    said = ", ".join(f"{number} {spoken(outcome)}" for outcome, number in outcomes.most_common())
     return ArmRow(
         arm.name,
         arm.is_baseline,

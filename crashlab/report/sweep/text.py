@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from crashlab.report.columns import Columns
 from crashlab.report.safe import one_line
 from crashlab.report.sweep import rows
 from crashlab.report.text import WIDTH, Paragraph, Piece, page
@@ -53,14 +54,14 @@ def _row(label: str, value: str) -> Iterator[Paragraph]:
 
 def _arms(arms: Sequence[rows.ArmRow]) -> Iterator[Piece]:
     shown = arms[:_ARMS]
-    yield from table(
+    yield from _table(
         ("arm", "runs", "outcomes", "exposure"),
         [(rows.label(arm.name, arm.baseline), str(arm.runs), arm.outcomes, arm.exposure) for arm in shown],
     )
     if len(arms) > len(shown):
         yield f"  … and {len(arms) - len(shown)} more arms (the other formats list them)"
     yield ""
-    yield from table(
+    yield from _table(
         ("arm", "lever", "requested", "effective", "seen"),
         [
             (arm.name, item.lever, item.requested, item.effective, item.took)
@@ -72,7 +73,7 @@ def _arms(arms: Sequence[rows.ArmRow]) -> Iterator[Piece]:
 
 def _key(entry: facts.KeyFindings) -> Iterator[Piece]:
     yield Paragraph(one_line(entry.key), "key          ", " " * _LABEL)
-    yield from table(
+    yield from _table(
         ("arm", "events", "exposure", "rate", "95 % limits"),
         [tuple(row) for row in rows.count_rows(entry)[:_ARMS]],
     )
@@ -87,11 +88,8 @@ def _key(entry: facts.KeyFindings) -> Iterator[Piece]:
         yield from _row("course", entry.course.words)
 
 
-def table(head: Sequence[str], body: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Columns as wide as their longest cell, each cell bounded and harmless; nothing without a row."""
-    if not body:
-        return
-    cells = [[one_line(cell, _CELL) for cell in row] for row in (head, *body)]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
-    for row in cells:
-        yield "  " + "  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip()
+def _table(heads: Sequence[str], body: Sequence[Sequence[str]]) -> Iterator[Piece]:
+    """Each cell bounded and harmless; nothing without a row."""
+    if body:
+        rows = [[one_line(cell, _CELL) for cell in row] for row in body]
+        yield Columns(heads, rows, [False] * len(heads), [True] * len(heads), "  ")

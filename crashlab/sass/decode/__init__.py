@@ -5,7 +5,7 @@ What a word means comes from tables learned from nvdisasm (``crashlab/sass/table
 never shown as something else.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from typing import NamedTuple
 

@@ -1,6 +1,6 @@
 """The control fields of an instruction word (bits 105 to 125): scheduling, barriers, operand reuse."""
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 from typing import NamedTuple
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from functools import cache
 
 Formatter = Callable[[int, int], str]  # (instruction word, its address) -> text
 Segment = tuple[int, int, int]  # (lowest bit in the word, width, position in the value)
@@ -98,6 +99,12 @@ def formatter(kind: str, segments: tuple[Segment, ...]) -> Formatter:
     prefix = kind.removesuffix("~").removesuffix("+1")
     if len(segments) == 1 and bits <= 8:
         low, mask = segments[0][0], (1 << segments[0][1]) - 1
-        names = tuple(f"{prefix}{(number ^ flip) + plus}" for number in range(mask + 1))
+        names = _names(prefix, flip, plus, mask + 1)
         return lambda word, pc: names[(word >> low) & mask]
     return lambda word, pc: f"{prefix}{(gather(word, segments) ^ flip) + plus}"
+
+
+@cache
+def _names(prefix: str, flip: int, plus: int, count: int) -> tuple[str, ...]:
+    """Returns the names of all registers of a kind: thousands of slots share a few dozen such rows."""
+    return tuple(f"{prefix}{(number ^ flip) + plus}" for number in range(count))

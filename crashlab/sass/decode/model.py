@@ -17,7 +17,7 @@ A class is written in a table file as a block of lines (tab-separated, read lazi
 A value that has no row was never proven: the instruction is unknown.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 import re
 from typing import NamedTuple
@@ -26,6 +26,7 @@ from crashlab.sass.decode.literals import Formatter, Segment, formatter, gather
 
 CATEGORY_BIT = 128  # categories of slots are kept above the 128 bits of the word
 _CATEGORY_WIDTH = 8
+_CATEGORY_MASK = (1 << _CATEGORY_WIDTH) - 1
 _PIECE = re.compile(r"<(\d+)\.(\d+)>|\$([a-z])")
 _GUARDS = {
     "P": tuple("" if n == 7 else f"@{'!' * (n >> 3)}P{'T' if n & 7 == 7 else n & 7} " for n in range(16)),
@@ -43,11 +44,45 @@ class Slot(NamedTuple):
     print: Formatter
 
 
-class Group(NamedTuple):
-    """Words chosen together: the bits and categories that choose, and the cells of each value."""
+class Group:
+    """Words chosen together: the bits and categories that choose, and a row of cells for each value.
 
-    mask: int
-    rows: dict[int, tuple[str, ...]]
+    Rows stay the text that the table has: of a class's hundreds a program uses a handful, and reading them all
+    took three quarters of the time that compiling a class took.
+    """
+
+    __slots__ = ("_bits", "_members", "_texts", "mask")
+
+    def __init__(self, bits: tuple[Segment, ...], members: tuple[int, ...]) -> None:
+        self._bits, self._members = bits, members
+        self._texts: dict[str, str] = {}
+        self.mask = segments_mask(bits)
+        for offset in members:
+            self.mask |= _CATEGORY_MASK << offset
+
+    def add(self, line: str) -> None:
+        """Takes one row: its value, and its cells after a tab each."""
+        self._texts[line.partition("\t")[0]] = line
+
+    def cells(self, key: int) -> list[str] | None:
+        """Returns the cells that a shape key chooses, or None for a value that was never proven."""
+        value = f"{gather(key, self._bits):x}" if self._bits else ""
+        for offset in self._members:
+            value += f"/{key >> offset & _CATEGORY_MASK}"
+        line = self._texts.get(value)
+        return None if line is None else line.split("\t")[1:]
+
+    @property
+    def rows(self) -> dict[int, tuple[str, ...]]:
+        """The cells of every proven value, by shape key: for tools that ask about all of them."""
+        return {self._key(value): tuple(line.split("\t")[1:]) for value, line in self._texts.items()}
+
+    def _key(self, text: str) -> int:
+        value, *codes = text.split("/")
+        key = scatter(int(value, 16), self._bits) if value else 0
+        for offset, code in zip(self._members, codes, strict=True):
+            key |= int(code) << offset
+        return key
 
 
 class Shape(NamedTuple):
@@ -86,7 +121,10 @@ class ClassModel:
         self.groups: list[Group] = []
         self.pieces: list[str | tuple[int, int]] = []
         for line in lines:
-            self._read(line)
+            if line[1:2] == " ":
+                self._read(line[0], line[2:])
+            else:
+                self.groups[-1].add(line)
         self.mask = 0
         for group in self.groups:
             self.mask |= group.mask
@@ -95,8 +133,7 @@ class ClassModel:
         self.relative = any(slot.kind == "target" for slot in self.slots.values())
         self._shapes: dict[int, Shape | None] = {}
 
-    def _read(self, line: str) -> None:
-        kind, rest = line[0], line[2:]
+    def _read(self, kind: str, rest: str) -> None:
         if kind == "@":
             opcode, self.name, guard, mask, value = rest.split(" ")
             self.opcode = int(opcode, 16)
@@ -106,11 +143,8 @@ class ClassModel:
             self._read_slot(rest.split(" "))
         elif kind == "g":
             self._open_group(rest.split(" "))
-        elif kind == "t":
-            self._read_text(rest)
         else:
-            key, *cells = line.split("\t")
-            self.groups[-1].rows[self._row_key(key)] = tuple(cells)
+            self._read_text(rest)
 
     def _read_slot(self, fields: list[str]) -> None:
         name, kind, where, *special = fields
@@ -124,26 +158,15 @@ class ClassModel:
         self.slots[name] = Slot(kind, segments, segments_mask(segments), codes, formatter(kind, segments))
 
     def _open_group(self, members: list[str]) -> None:
-        mask = 0
         bits: list[Segment] = []
-        self._members: list[int] = []
+        categories: list[int] = []
         for member in members:
             if member[0].isdigit():
                 low, width = (int(part) for part in member.split(":"))
                 bits.append((low, width, sum(segment[1] for segment in bits)))
             else:
-                offset = CATEGORY_BIT + _CATEGORY_WIDTH * list(self.slots).index(member)
-                self._members.append(offset)
-                mask |= ((1 << _CATEGORY_WIDTH) - 1) << offset
-        self._bits = tuple(bits)
-        self.groups.append(Group(mask | segments_mask(self._bits), {}))
-
-    def _row_key(self, text: str) -> int:
-        value, *codes = text.split("/")
-        key = scatter(int(value, 16), self._bits) if value else 0
-        for offset, code in zip(self._members, codes, strict=True):
-            key |= int(code) << offset
-        return key
+                categories.append(CATEGORY_BIT + _CATEGORY_WIDTH * list(self.slots).index(member))
+        self.groups.append(Group(tuple(bits), tuple(categories)))
 
     def _read_text(self, text: str) -> None:
         end = 0
@@ -176,7 +199,7 @@ class ClassModel:
     def _build(self, key: int) -> Shape | None:
         cells = []
         for group in self.groups:
-            row = group.rows.get(key & group.mask)
+            row = group.cells(key)
             if row is None:
                 return None
             cells.append(row)

@@ -32,10 +32,19 @@ class Record(NamedTuple):
 
 
 class Campaign:
-    """`run(scene)` for each, then `rows()` and `items()`; `stop` is asked often and ends a scene at once."""
+    """`run(scene)` for each, then `finish()`; `stop` is asked often and ends a scene at once. `read` is
+    called for each finished scene with the scene, its folder and the debugger's seconds."""
 
-    def __init__(self, programs: dict[str, Path], python: str, work: Path, stop: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        programs: dict[str, Path],
+        python: str,
+        work: Path,
+        stop: Callable[[], bool],
+        read: Callable[[Scene, Path, float], list[Dump]] = harvest,
+    ) -> None:
         self.records: list[Record] = []
+        self._read = read
         self._programs, self._python, self._work, self._stop = programs, python, work, stop
         self._pool = ThreadPoolExecutor(max(1, min(6, (os.cpu_count() or 2) - 1)))
         self._kernel_log = KernelLog()
@@ -73,7 +82,7 @@ class Campaign:
         (folder / "gate").touch()
         run = watch(scene, process, folder, self._stop)
         lines = self._kernel_log.new_lines()
-        dumps = self._pool.submit(harvest, scene, folder, SLOWEST_DEBUGGER)
+        dumps = self._pool.submit(self._read, scene, folder, SLOWEST_DEBUGGER)
         self.records.append(Record(scene, run, "", folder, lines, dumps))
         return run
 

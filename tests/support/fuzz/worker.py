@@ -11,11 +11,14 @@ import signal
 import struct
 import time
 import traceback
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.support.fuzz.target import Target
 
+_PRINTED = (FutureWarning, RuntimeWarning, SyntaxWarning, UserWarning)
+"""Warnings that Python prints on the terminal of whoever reads a strange file: findings as well."""
 _SHARED = struct.Struct("<QdQdQ")
 
 
@@ -79,7 +82,10 @@ def attempt(target: Target, case: bytes, place: Path, limits: Limits) -> tuple[F
     started = time.process_time()
     finding: Finding | None = None
     try:
-        target.run(case, place)
+        with warnings.catch_warnings():
+            for kind in _PRINTED:
+                warnings.simplefilter("error", kind)
+            target.run(case, place)
     except OutOfTime as error:
         finding = _found("hang", error)
     except (Exception, RecursionError) as error:  # noqa: BLE001 - that is what this program looks for

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import shutil
 import struct
@@ -147,10 +148,45 @@ def test_sentences_keep_to_the_columns(name: str, columns: int, monkeypatch: pyt
     shown = run_cli("analyze", "--fast", str(corpus.path(name))).out
     code = [line for line in shown.splitlines() if len(line) > columns]
     assert all("0x" in line for line in code), "only lines of code are longer"
-    monkeypatch.setenv("COLUMNS", "9")
-    assert (
-        max(len(line) for line in run_cli("analyze", "--fast", str(corpus.path(name))).out.splitlines()) >= 50
-    )
+
+
+NARROW = (
+    *(("analyze", "--fast", str(corpus.path(name))) for name in ("seed_sm120", "barrier_hang", "cut_short")),
+    *(("inspect", str(corpus.path("oob_load")), view) for view in ("kernels", "warps", "modules", "meta")),
+    ("inspect", str(corpus.path("torch_gather")), "params"),
+    ("signatures", "list"),
+    ("sweep", "--list-levers"),
+    ("doctor", "--no-torch"),
+)
+
+
+@pytest.mark.parametrize("words", NARROW, ids=lambda words: "-".join(Path(word).name for word in words))
+def test_everything_fits_a_screen_of_forty_columns(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = run_cli(*words).out
+    for columns in ("40", "9"):
+        monkeypatch.setenv("COLUMNS", columns)
+        shown = run_cli(*words).out
+        assert 30 < max(map(len, shown.splitlines())) <= 40
+    assert max(map(len, plain.splitlines())) > 40
+
+
+def test_a_row_that_does_not_fit_becomes_a_list_of_its_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    core = str(corpus.path("oob_load"))
+    rows = json.loads(run_cli("inspect", core, "warps", "--json").out)["rows"]
+    monkeypatch.setenv("COLUMNS", "40")
+    records = run_cli("inspect", core, "warps").out.rstrip("\n").split("\n\n")
+    assert len(records) == len(rows)
+    heads = [line.split()[0] for line in records[0].splitlines() if not line.startswith(" ")]
+    assert heads == list(rows[0])
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run_cli("inspect", core, "warps").out.splitlines()[0].split() == list(rows[0])
+
+
+def test_without_a_screen_the_doctor_writes_a_hundred_columns() -> None:
+    shown = run_cli("doctor", "--no-torch", "-v").out.splitlines()
+    assert 80 < max(map(len, shown)) <= 100
 
 
 @pytest.mark.timeout(60)

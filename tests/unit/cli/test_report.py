@@ -165,6 +165,25 @@ def test_a_bundle_is_written_shown_and_clean(rundir: Path, tmp_path: Path) -> No
     assert "stays here" in shown.out
 
 
+def test_a_bundle_without_a_name_gets_that_of_its_source_and_says_where_it_is(
+    rundir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "elsewhere"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    done = run_cli("bundle", f"{rundir}/")
+    assert done.code == 0, done.err
+    assert done.out.startswith(f"{rundir.name}.zip  ")
+    assert f"written to {place}\n" in done.err
+    assert run_cli("bundle", "--check", f"{rundir.name}.zip").code == 0
+    again = run_cli("bundle", str(rundir))
+    assert (again.code, "exists already" in again.err) == (2, True)
+    assert run_cli("bundle", str(corpus.path("oob_load"))).out.startswith("oob_load.zip  ")
+    monkeypatch.chdir(rundir)
+    inside = run_cli("bundle", ".")
+    assert (inside.code, "the very folder" in inside.err) == (2, True)
+
+
 def test_a_doctored_bundle_fails_its_check(rundir: Path, tmp_path: Path) -> None:
     target = tmp_path / "b.zip"
     run_cli("bundle", str(rundir), "-o", str(target))
@@ -185,7 +204,6 @@ def test_a_doctored_bundle_fails_its_check(rundir: Path, tmp_path: Path) -> None
     "arguments",
     [
         ("bundle",),
-        ("bundle", "x"),
         ("bundle", "x", "--check", "y"),
         ("bundle", "x", "-o", "y.zip", "--include-memory"),
     ],

@@ -215,6 +215,27 @@ def test_the_result_can_be_shown_in_every_form_without_running(place: Path, serv
     assert run_cli("sweep", "--report-only", "-o", "/nowhere/x", "s").code == 2
 
 
+def test_a_files_name_chooses_the_format_unless_one_is_asked_for(place: Path, servers: FakeServers) -> None:
+    run_cli("sweep", "-q", "--out", "s", "plan.toml", *DEMO)
+    for name, begins in (("x.html", "<!doctype html>"), ("x.json", "{"), ("x.md", "## "), ("x.xml", "<?xml")):
+        done = run_cli("sweep", "--report-only", "-o", name, "s")
+        assert (done.code, done.out) == (0, "")
+        assert f"written to {place / name}" in done.err
+        assert (place / name).read_text().startswith(begins), name
+    run_cli("sweep", "--report-only", "--json", "-o", "x.html", "s")
+    assert json.loads((place / "x.html").read_text())
+    run_cli("sweep", "--report-only", "--format", "md", "-o", "x.html", "s")
+    assert (place / "x.html").read_text().startswith("## ")
+
+
+def test_a_name_whose_format_nobody_writes_is_refused_before_the_first_run(
+    place: Path, servers: FakeServers
+) -> None:
+    done = run_cli("sweep", "-q", "--out", "s", "-o", "x.pdf", "plan.toml", *DEMO)
+    assert (done.code, "Nothing here writes .pdf." in done.err) == (2, True), done.err
+    assert not servers.made
+
+
 def test_a_result_that_could_not_be_written_is_refused_before_the_first_run(
     place: Path, servers: FakeServers
 ) -> None:
@@ -231,6 +252,7 @@ def test_a_result_that_could_not_be_written_is_refused_before_the_first_run(
         (["--list-levers", "--", "serve"], 2, "'serve' would not be read"),
         (["--list-levers", "--format", "md"], 2, "the catalogue is text or JSON"),
         (["--list-levers", "--out", "x"], 0, "--out changes nothing"),
+        (["--list-levers", "-o", "x.json"], 0, "--output changes nothing"),
         (["plan.toml", "--slurm", "--json", *DEMO], 0, "--json changes nothing"),
         (["plan.toml", "--dry-run", "-o", "x", *DEMO], 0, "--output changes nothing"),
         (["plan.toml", "--slurm", "--on", "ray", *DEMO], 2, "two places"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import signal
@@ -85,6 +86,7 @@ def test_a_line_that_cannot_be_written_is_dropped(monkeypatch: pytest.MonkeyPatc
         raise OSError(code, "gone")
 
     monkeypatch.setattr(click, "echo", echo)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())  # pytest's own descriptor must not be let go
     assert not voice.tell("anything")
 
 
@@ -97,6 +99,7 @@ def test_a_result_that_finds_no_space_is_an_error_and_one_without_reader_is_not(
         raise OSError(codes.pop(0), "gone")
 
     monkeypatch.setattr(click, "echo", echo)
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
     assert not voice.result("text")
     with pytest.raises(OSError, match="gone"):
         voice.result("text")
@@ -149,7 +152,11 @@ def test_an_interrupted_demo_leaves_with_130(tmp_path: Path) -> None:
 
 def _interrupted(command: list[str], out: Path, event: str, number: int) -> int:
     """Start, wait until the record names the event (else its questions or its start), and send the signal."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    before = signal.signal(number, signal.SIG_DFL)  # nohup ignores a hang-up, and children inherit that
+    try:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    finally:
+        signal.signal(number, before)
     try:
         until = time.monotonic() + 30
         while time.monotonic() < until and process.poll() is None:
@@ -206,3 +213,19 @@ def test_a_result_file_has_the_format_of_its_suffix(tmp_path: Path) -> None:
         done = run_cli("quality", "--a-url", DEAD, "--ready-within", "0s", "--questions", "20", *out)
         assert done.code == 14, done.err
         assert (tmp_path / name).read_text().startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("-o", "x.pdf"), "Nothing here writes .pdf."),
+        (("-o", "/nowhere/x.html"), "Cannot write /nowhere/x.html."),
+        (("--json", "--format", "md"), "contradict each other"),
+    ],
+)
+def test_a_result_that_could_not_be_written_is_refused_before_anything_is_asked(
+    tmp_path: Path, options: tuple[str, ...], says: str
+) -> None:
+    done = run_cli("quality", "--a-url", DEAD, "--out", str(tmp_path / "run"), *options)
+    assert (done.code, says in done.err) == (2, True), done.err
+    assert not (tmp_path / "run").exists()

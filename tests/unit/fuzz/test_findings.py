@@ -11,11 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from crashlab.errors import CrashlabError, UnreadableInput, UsageError
 from crashlab.gpucore import layout
 from crashlab.gpucore.dump import CoreDump
 from crashlab.inputfile import parse_toml
+from crashlab.logs.probe import read_probe
+from crashlab.logs.text import read_lines
 from crashlab.postmortem.codemap import CodeMap
 from crashlab.report import build, bundle, html, jsonio, text
 from crashlab.report.fromrundir import analyze_rundir
@@ -24,6 +28,7 @@ from crashlab.report.redact import Redactor
 from crashlab.rundir.lines import finite
 from crashlab.rundir.output import pieces
 from crashlab.rundir.reader import open_run
+from crashlab.rundir.redact import command
 from crashlab.sass.evaluate import evaluate
 from crashlab.sass.line import SassLine
 from crashlab.sass.liveness import redefinition
@@ -32,10 +37,16 @@ from crashlab.sass.operands import parse
 from crashlab.sass.recompute import recompute
 from crashlab.sass.slice import backward_slice
 from crashlab.signatures.catalogue import parse_toml as parse_entry
+from crashlab.signatures.environment import parse_text
+from crashlab.signatures.errors import BadEntry
+from crashlab.signatures.observed import observe
+from crashlab.signatures.patterns import exact
+from crashlab.signatures.proof import fixtures_of
 from crashlab.soak import ready
 from crashlab.soak.answer import Answer
 from crashlab.soak.metrics import parse_metrics
 from crashlab.soak.record import from_json
+from crashlab.soak.sse import EventStream
 from tests.support import corpus
 from tests.support.fuzz.target import DATA, unpacked
 
@@ -294,3 +305,144 @@ def test_a_sweeps_record_with_amounts_that_are_none() -> None:
         }
         (run,) = replay([line]).runs
         json.dumps(to_fields(run), allow_nan=False)
+
+
+@pytest.mark.parametrize("value", ["9" * 400, "-" + "9" * 400, "1e308", "-1e308"])
+def test_a_metric_that_no_float_holds_is_left_out(value: str) -> None:
+    line = f"vllm:generation_tokens_total {value}\n"
+    found = parse_metrics(line * 3 + "vllm:num_requests_running 2\n")
+    assert found.values == {"running": 2.0}
+
+
+def test_a_probe_with_infinite_counters_is_still_seen_to_be_frozen() -> None:
+    lines = "".join(
+        f"== t={at}s health=200\nvllm:num_requests_running 1 vllm:generation_tokens_total 5\n"
+        "vllm:prompt_tokens_total 9e999 vllm:prompt_tokens_total -9e999\n"
+        for at in (5, 6, 7)
+    )
+    found = read_probe(lines)
+    assert found is not None
+    assert found.stalled is True
+    assert "prompt_tokens_total" not in found.samples[0].values
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"hang": 14}, {"hang": [1]}, {"hang": "spinning"}, {"xid": 31}, {"xid": ["31"]}, {"xid": [True]},
+        {"kernel": 1}, {"verdict": ["hang"]}, {"exception": True}, {"exception": 1.5}, {"width": "16"},
+        {"pc_in_image": 1}, {"address": 1.0}, {"arch": []},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["match", "near_miss"])
+def test_a_fact_of_the_wrong_type_in_a_proof_is_named(kind: str, wrong: dict[str, object]) -> None:
+    good = {"says": "x", "facts": {"verdict": "hang", "hang": ["spinning"], "xid": [31]}}
+    proof = {"match": [good], "near_miss": [good]}
+    assert len(fixtures_of({"id": "X", "proof": proof})) == 2
+    with pytest.raises(BadEntry, match=f"proof.{kind}: the fact {next(iter(wrong))} must be"):
+        fixtures_of({"id": "X", "proof": {**proof, kind: [{"says": "x", "facts": wrong}]}})
+
+
+@pytest.mark.parametrize("wrong", [{"log": [1]}, {"env": {"torch": []}}, {"run": {"x": {"y": 1}}}])
+def test_what_surrounds_the_facts_of_a_proof_is_checked_as_well(wrong: dict[str, object]) -> None:
+    proof = {"match": [{"says": "x", **wrong}], "near_miss": [{"says": "x"}]}
+    with pytest.raises(BadEntry, match="must be"):
+        fixtures_of({"id": "X", "proof": proof})
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a[b--c]", "a[+--]", "a[^&&x]", "a[~~]", "a[x||y]", "ab(c|[d--])", "[a-z--[aeiou]]x"]
+)
+def test_a_character_class_that_python_warns_of_is_refused_with_the_way_out(pattern: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(BadEntry, match="in a character class"):
+            exact(pattern)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.text("[]^-&~|\\\\ab+0", max_size=12))
+def test_no_pattern_makes_python_warn(inner: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with suppress(BadEntry):
+            exact(f"x[{inner}]y").search("x-y")
+
+
+def test_a_log_of_empty_lines_costs_little(tmp_path: Path) -> None:
+    """A hundred thousand of them kept every reader and every rule of redaction busy."""
+    (tmp_path / "run.json").write_text('{"schema": "crashlab.run/1"}')
+    (tmp_path / "events.jsonl").write_text('{"event": "started", "attempt": 1}\n')
+    (tmp_path / "kernel.log").write_bytes(b"\n" * 300_000 + b"\r\n" * 100_000)
+    started = time.process_time()
+    report = analyze_rundir(tmp_path, AnalyzeOptions(fast=True))
+    bundle.write(report, tmp_path, tmp_path / "out.zip", bundle.Options())
+    assert time.process_time() - started < 5.0
+
+
+def test_empty_lines_are_numbered_though_only_the_first_of_a_row_is_read() -> None:
+    found = [(line.number, line.text) for line in read_lines(b"a\n\n\n\r\n b\n\nc")]
+    assert found == [(1, "a"), (2, ""), (5, " b"), (6, ""), (7, "c")]
+
+
+@pytest.mark.parametrize(
+    ("each", "then"),
+    [
+        ('"attempt": %d, "event": "started"', None),
+        (
+            '"attempt": 1, "event": "process", "pid": %d',
+            '"attempt": 1, "event": "xid", "code": 31, "pid": 99999',
+        ),
+        ('"attempt": 1, "event": "dump", "path": "cores/%d", "pid": 1', None),
+        ('"attempt": 1, "event": "problem", "what": "%d"', None),
+    ],
+)
+def test_a_record_of_many_events_is_read_in_linear_time(each: str, then: str | None, tmp_path: Path) -> None:
+    count = 20_000
+    (tmp_path / "run.json").write_text('{"schema": "crashlab.run/1", "machine": {"kernel_pids": true}}')
+    lines = ["{" + each % number + ', "m": 1.0}' for number in range(count)] + [
+        "{" + (then or "") + "}"
+    ] * count
+    (tmp_path / "events.jsonl").write_text("\n".join(lines) + "\n")
+    (tmp_path / "cores").mkdir()
+    for number in range(2000):
+        (tmp_path / "cores" / str(number)).touch()
+    started = time.process_time()
+    analyze_rundir(tmp_path, AnalyzeOptions(fast=True))
+    assert time.process_time() - started < 5.0
+
+
+def test_a_line_that_a_server_sends_byte_by_byte_is_joined_once() -> None:
+    stream = EventStream()
+    started = time.process_time()
+    for _ in range(400_000):
+        assert stream.feed(b"x") == []
+    assert time.process_time() - started < 2.0
+    assert stream.pending
+    assert stream.feed(b"\ndata: 1\nda") == [None, b"1"]
+    assert stream.feed(b"ta: 2\n\n") == [b"2"]
+    assert not stream.pending
+
+
+def test_secrets_are_looked_for_in_a_command_line_in_linear_time() -> None:
+    started = time.process_time()
+    command([
+        "-eyJ" * 30_000,
+        "-eyJ" * 2000 + "aaaaaa." + "a" * 100_000,
+    ])  # fmt: skip
+    assert time.process_time() - started < 6.0
+    assert command(["x-eyJhbGciOiJIUzI1.eyJzdWIiOiIx.c2ln"]) == ["x-<redacted>"]
+
+
+def test_a_file_of_empty_lines_has_no_environment_facts() -> None:
+    started = time.process_time()
+    assert parse_text("\n" * (4 << 20) + "torch==2.11\n", "x")["torch"].value == "2.11"
+    assert time.process_time() - started < 4.0
+
+
+def test_a_report_that_claims_a_hundred_thousand_lanes_is_matched_in_linear_time() -> None:
+    lanes = [{"address": at * 4, "bad": at % 2 == 0} for at in range(100_000)]
+    started = time.process_time()
+    seen = observe({"verdict": {"address": {"per_lane": lanes}}}, env={}, run={}, log=None)
+    assert time.process_time() - started < 3.0
+    assert seen.stray_lane is False

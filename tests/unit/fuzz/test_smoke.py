@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ def test_a_case_is_the_same_for_the_same_seed_and_mostly_differs_for_another(nam
 
 
 def planted(case: bytes, _place: Path) -> None:
-    """A parser with four mistakes; its CrashlabError is none of them."""
+    """A parser with one mistake a byte; its CrashlabError is none of them."""
     if b"\xff" in case:
         raise KeyError("planted")
     if b"\xfe" in case:
@@ -52,13 +53,15 @@ def planted(case: bytes, _place: Path) -> None:
         until = time.process_time() + 0.4
         while time.process_time() < until:
             pass
+    if b"\xfa" in case:
+        warnings.warn("planted", FutureWarning, stacklevel=1)
 
 
 def planted_target(byte: int) -> Target:
     def make(rng: random.Random) -> bytes:
         return b"abcdefgh" * 20 + (bytes([byte]) if rng.random() < 0.2 else b"") + b"tail" * 20
 
-    return Target("planted", "four mistakes", make, planted)
+    return Target("planted", "one mistake", make, planted)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +72,7 @@ def planted_target(byte: int) -> Target:
         (0xFD, "killed", "child"),
         (0xFC, "MemoryError", "test_smoke.py:planted"),
         (0xFB, "slow", "planted"),
+        (0xFA, "FutureWarning", "test_smoke.py:planted"),
     ],
 )
 def test_a_campaign_finds_what_is_planted_and_makes_it_small(

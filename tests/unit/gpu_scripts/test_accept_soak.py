@@ -16,8 +16,8 @@ from tests.unit.logs.material import recorded
 
 # These live in scripts/gpu, which conftest puts on the path.
 import accept_soak  # isort: skip
-from acceptance import pack, soakcases  # isort: skip
-from acceptance.soakcases import Seen  # isort: skip
+from proof import pack, soakcases  # isort: skip
+from proof.soakcases import Seen  # isort: skip
 
 CASES = {case.name: case for case in soakcases.cases()}
 RIGHT: dict[str, Any] = {

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 # These live in scripts/gpu, which conftest puts on the path.
-from acceptance import measures  # isort: skip
-from acceptance.paired import middle, ratio, signed_rank_limits, signed_rank_tails  # isort: skip
-from acceptance.turns import Turns  # isort: skip
+from proof import measures  # isort: skip
+from proof.paired import middle, ratio, signed_rank_limits, signed_rank_tails  # isort: skip
+from proof.turns import Turns  # isort: skip
 import accept_run  # isort: skip
 
 Rounds = list[tuple[list[float], list[float]]]

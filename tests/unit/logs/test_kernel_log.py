@@ -140,11 +140,13 @@ def judged_events(log: KernelLog, process: CrashedProcess) -> list[tuple[int | N
     return [(one.event.pid, one.event.relevant) for one in with_relevance(log.xids, process)]
 
 
-def test_a_process_id_confirms_and_does_not_exclude() -> None:
+def test_a_process_id_confirms_and_excludes_only_where_both_count_alike() -> None:
     log = read_kernel_log(recorded("kernel/h200-each-fault.txt"))
     events = judged_events(log, CrashedProcess(pids=(594,)))
     assert {relevant for pid, relevant in events if pid == 594} == {True}
-    assert {relevant for pid, relevant in events if pid not in (594, None)} == {None}
+    assert {relevant for pid, relevant in events if pid not in (594, None)} == {False}
+    unseen = judged_events(log, CrashedProcess(pids=(1,)))
+    assert {relevant for pid, relevant in unseen if pid is not None} == {None}
 
 
 def test_time_excludes_whatever_the_process_id() -> None:

@@ -285,11 +285,6 @@ def test_no_expression_of_a_rule_is_slow_on_hostile_words() -> None:
 # --- the table and the files it comes from ------------------------------------------------------------------
 
 
-def test_the_generated_table_is_up_to_date() -> None:
-    script = ROOT / "scripts" / "gen_library_rules.py"
-    assert subprocess.run([sys.executable, str(script), "--check"], check=False).returncode == 0
-
-
 def test_attribution_needs_no_parser_of_toml_and_no_json() -> None:
     code = (
         "import sys\nfrom crashlab.postmortem.library import attribute\n"

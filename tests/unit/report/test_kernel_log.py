@@ -11,7 +11,7 @@ from crashlab import facts
 from crashlab.logs.hardware import CrashedProcess
 from crashlab.report.build import analyze_dump
 from crashlab.report.options import AnalyzeOptions
-from crashlab.report.runfacts import process_of
+from crashlab.report.runfacts import own_events, process_of, xids_of
 from crashlab.report.text import render
 from crashlab.rundir.reader import open_run
 from tests.support import corpus
@@ -102,6 +102,45 @@ def test_a_run_directory_knows_its_processes_its_time_and_the_boot(tmp_path: Pat
     assert process.boot_time == 1000.0
     assert process.window is not None
     assert process.window[1] - process.window[0] == 90.0  # 30 seconds, and a minute for the teardown
+
+
+def test_the_kernel_log_s_own_numbers_exclude_other_processes(tmp_path: Path) -> None:
+    window = (1796002200.0, 1796002400.0)
+    log = MMU.format(stamp=AT_THE_TIME, pid=4711, address="7fa4_24000000")
+    known = CrashedProcess((7,), window, kernel_pids=True)
+    assert [e.relevant for e in report_of(tmp_path, log, known).xid] == [False]
+    both = log + MMU.format(stamp=AT_THE_TIME, pid=7, address="7fa4_24000000")
+    found = report_of(tmp_path, both, CrashedProcess((7,), window)).xid
+    assert [e.relevant for e in found] == [False, True], "one confirmed number shows how both count"
+
+
+def test_nobody_s_event_counts_only_when_it_came_as_the_program_failed(tmp_path: Path) -> None:
+    at = AT_THE_TIME
+    log = f"{at} host kernel: NVRM: Xid (PCI:0000:00:06): 13, Graphics SM Warp Exception on (GPC 0, TPC 0, SM 0): x\n"
+    window = (1796002200.0, 1796002400.0)
+    early = CrashedProcess((7,), window, moment=(window[1] - 1, window[1]))
+    assert [e.relevant for e in report_of(tmp_path, log, early).xid] == [None]
+    assert [
+        e.relevant for e in report_of(tmp_path, log, CrashedProcess((7,), window, moment=window)).xid
+    ] == [True]
+
+
+def test_a_process_that_only_an_xid_names_is_not_the_run_s(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({"argv": ["x"], "machine": {"kernel_pids": True}}))
+    rows = (
+        {"event": "started", "attempt": 1, "pid": 41, "t": "2026-11-30T01:00:00Z", "m": 1.0},
+        {"event": "xid", "attempt": 1, "pid": 99, "code": 31, "t": "2026-11-30T01:00:10Z", "m": 11.0},
+        {"event": "dump", "attempt": 1, "pid": 41, "t": "2026-11-30T01:01:00Z", "m": 61.0},
+    )
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = open_run(tmp_path)
+    process = process_of(run, 1)
+    assert process.pids == (41,)
+    assert process.kernel_pids
+    assert process.window is not None
+    assert process.moment == (process.window[0] + 30.0, process.window[1])
+    assert [event.kind for event in own_events(run, 1)] == ["started", "dump"]
+    assert xids_of(run, 1) == ()
 
 
 def test_a_run_directory_without_times_or_boot_still_answers(tmp_path: Path) -> None:

@@ -51,6 +51,15 @@ def test_every_block_compiles_and_its_rows_fit_its_text(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+def test_every_row_is_found_by_the_bits_that_choose_it(family: str) -> None:
+    own, _ = own_blocks(Path(FOLDER, f"{family}.txt").read_text(encoding="utf-8"))
+    for block in (block for blocks in own.values() for block in blocks):
+        for group in ClassModel(block).groups:
+            assert all(group.cells(key) == list(row) for key, row in group.rows.items())
+            assert all(not key & ~group.mask for key in group.rows)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 def test_blocks_of_one_opcode_divide_it_without_overlap(family: str) -> None:
     for blocks in load_blocks(FOLDER, family).values():
         keys = [block[0].split(" ")[4:6] for block in blocks]

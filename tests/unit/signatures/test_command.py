@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from crashlab.cli.main import cli
 from crashlab.errors import UnreadableInput, UsageError
 from crashlab.report import jsonio
+from crashlab.signatures import placeholders
 from tests.unit.signatures.material import DATA, env, report_of, seed_sm120
 
 
@@ -131,6 +132,19 @@ def test_new_then_check_then_match(report: Path, tmp_path: Path) -> None:
     done = _run("new", str(report), "--id", "MINE", "-o", str(target))
     assert "wrote" in done.stderr
     assert done.stdout == ""
+    done = _run("check", "--catalogue", str(folder), "-v")
+    assert done.return_value == 3
+    left = [line.split("still says")[0] for line in done.stdout.splitlines() if line.startswith("FAIL")]
+    assert left == ["FAIL MINE: references ", "FAIL MINE: cause ", "FAIL MINE: tests "]
+    text = target.read_text()
+    for placeholder, words in (
+        (placeholders.REFERENCE, "owner/repository#12"),
+        (placeholders.CAUSE, "an index that counts one row too many"),
+        (placeholders.TEST, "a size that is a multiple of the tile must be clean"),
+    ):
+        assert text.count(placeholder) == 1
+        text = text.replace(placeholder, words)
+    target.write_text(text)
     done = _run("check", "--catalogue", str(folder), "-v")
     assert done.return_value == 0
     assert done.stdout.splitlines()[-1] == "1 entry, 2 fixtures, 0 problems"

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from crashlab import facts
 from crashlab.errors import CrashlabError, UsageError
-from crashlab.signatures import catalogue, proof, schema
+from crashlab.signatures import catalogue, placeholders, proof, schema
 from crashlab.signatures.draft import draft, generalise
 from crashlab.signatures.entry import Entry
 from crashlab.signatures.match import match
@@ -28,6 +28,13 @@ def test_a_draft_passes_its_own_check_and_matches_its_crash() -> None:
     assert entry.id == "MINE"
     assert match(report, entries=[entry])[0].status == "match"
     assert 'seen.cudnn = "==9.19.0.56"' in text
+
+
+def test_a_draft_tells_which_of_its_words_nobody_has_replaced() -> None:
+    entry, _ = _load(draft(report_of(seed_sm120()), "MINE"))
+    assert [words.split()[0] for words in placeholders.left_in(entry)] == ["references", "cause", "tests"]
+    theory = entry.theories[0]._replace(cause="a described one", tests=())
+    assert placeholders.left_in(entry._replace(references=(), theories=(theory,))) == []
 
 
 def test_numbers_are_generalised_away() -> None:

@@ -226,7 +226,7 @@ _KEYS = st.sampled_from(
 
 @given(st.dictionaries(_KEYS, _VALUES, max_size=5))
 def test_only_our_errors_leave_the_reader(values: dict[str, object]) -> None:
-    from crashlab.sweep import plan as module
+    from crashlab.sweep.plan import read as module
     from crashlab.sweep.tomltext import Table
 
     real = module.parse

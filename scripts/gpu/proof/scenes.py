@@ -17,7 +17,8 @@ DUMPS_OFF = "CUDA_ENABLE_COREDUMP_ON_EXCEPTION=0"
 
 
 class Case(NamedTuple):
-    """One scene. `kinds` and `code`: the planted truth; `kernel`: part of the kernel's name."""
+    """One scene. `kinds` and `code`: the planted truth; `kernel`: part of the kernel's name; `perhaps`: the
+    exit code where the same fault happens to be seen otherwise."""
 
     name: str
     command: list[str]
@@ -28,6 +29,7 @@ class Case(NamedTuple):
     seconds: float = 60.0
     meanwhile: Callable[[subprocess.Popen[bytes], Path], None] | None = None
     also: Callable[[Wrapped], str | None] | None = None
+    perhaps: int | None = None
 
 
 def terminate_in_dump(process: subprocess.Popen[bytes], folder: Path) -> None:
@@ -67,6 +69,14 @@ def no_dump(wrapped: Wrapped) -> str | None:
     return f"there is a dump: {cores[0].name}" if cores else None
 
 
+def dump_as_told(wrapped: Wrapped) -> str | None:
+    """Exit code 10 says that there is a dump, 11 that there is none."""
+    cores = list((wrapped.folder / "cores").glob("*"))
+    return (
+        None if bool(cores) == (wrapped.code == 10) else f"exit code {wrapped.code} with {len(cores)} dumps"
+    )
+
+
 def host_stacks(wrapped: Wrapped) -> str | None:
     return None if wrapped.of("host-stack") else "no host stack was taken"
 
@@ -90,7 +100,8 @@ def cases(faults: Path, scripts: Path) -> list[Case]:
         Case("cuda-c", [program, "oob_load"], ("gpu-fault",), 10, "oob_load"),
         Case("graph", [program, "graph"], ("gpu-fault",), 10, "scatter_oob"),
         Case("assert", [program, "assert"], ("device-assert",), 10, "assert_kernel"),
-        Case("no-dump", [program, "misaligned_function"], ("gpu-fault",), 11, also=no_dump),
+        # whether the corrupt pointer is odd, and then leaves no dump, differs from run to run
+        Case("no-dump", [program, "misaligned_function"], ("gpu-fault",), 11, also=dump_as_told, perhaps=10),
         Case("dumps-off", ["env", DUMPS_OFF, program, "oob_load"], ("gpu-fault",), 11, also=no_dump),
         Case("two-of-three", ["sh", "-c", trio], ("gpu-fault",), 10, "oob_load", also=two_cases),
         Case(
@@ -158,7 +169,7 @@ def _has_torch() -> bool:
 def judge(case: Case, wrapped: Wrapped) -> list[str]:
     """What differs from the planted truth; empty when all is right."""
     wrong = []
-    if wrapped.code != case.code:
+    if wrapped.code not in (case.code, case.perhaps):
         wrong.append(f"exit code {wrapped.code}, expected {case.code}")
     verdict = wrapped.report.get("verdict") or {}
     kind = verdict.get("kind")
