@@ -81,8 +81,10 @@ def fault_headline(verdict: facts.Verdict) -> str:
         return f"{name} at PC {verdict.pc}, which lies in no module: {who} jumped there"
     if verdict.pc is None:
         known = f" in a warp of {who}" if verdict.kernel else ""
-        missing = "the faulting instruction was" if verdict.kernel else "neither kernel nor instruction was"
-        return f"{name}{known}; {missing} not recorded"
+        missing = (
+            "the faulting instruction was not" if verdict.kernel else "neither kernel nor instruction was"
+        )
+        return f"{name}{known}; {missing} recorded"
     clause = address_clause(verdict.address)
     return f"{name} in {who}{place(verdict)}" + (f": {clause}" if clause else "")
 

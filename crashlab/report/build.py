@@ -15,7 +15,7 @@ from crashlab.postmortem.examine import Examination, examine
 from crashlab.report.clock import now
 from crashlab.report.jsonio import SCHEMA
 from crashlab.report.options import DEFAULTS, AnalyzeOptions
-from crashlab.report.witnesses import Witnesses
+from crashlab.report.witnesses import Said, Witnesses
 
 if TYPE_CHECKING:
     from crashlab.report.copies import Copy
@@ -35,8 +35,13 @@ def analyze_dump(path: str | os.PathLike[str], options: AnalyzeOptions = DEFAULT
     An unreadable dump gives a report of kind ``unreadable``, with what the logs still tell; it does
     not raise. CrashlabError is raised for unusable options only.
     """
+    return _analyze_dump(path, options, Witnesses(options))
+
+
+def _analyze_dump(
+    path: str | os.PathLike[str], options: AnalyzeOptions, witnesses: Witnesses
+) -> facts.Report:
     started = time.perf_counter()
-    witnesses = Witnesses(options)
     try:
         dump = CoreDump.open(path)
     except UnreadableDump as error:
@@ -67,7 +72,8 @@ def analyze(paths: Sequence[str | os.PathLike[str]], options: AnalyzeOptions = D
         from crashlab.report.copies import distinct
 
         paths, copies = distinct(paths)
-    reports = [analyze_dump(path, options) for path in paths]
+    said = Said(options)
+    reports = [_analyze_dump(path, options, Witnesses(options, said)) for path in paths]
     report = reports[0]
     if len(reports) > 1:
         from crashlab.report.cases import combine

@@ -16,16 +16,33 @@ if TYPE_CHECKING:
     from crashlab.report.textevidence import TextEvidence
 
 
-class Witnesses:
-    """Asks every optional source that the options allow and joins what it says to the report."""
+class Said:
+    """All logs that the options name, read when they are first asked for, and once for all dumps of a crash."""
 
     def __init__(self, options: AnalyzeOptions) -> None:
         self._options = options
+        self._text: TextEvidence | None = None
+
+    @property
+    def text(self) -> TextEvidence | None:
+        """None when the options name no log."""
+        if self._text is None and (self._options.logs or self._options.dmesg):
+            from crashlab.report.textevidence import read_all
+
+            self._text = read_all(self._options.logs, self._options.dmesg)
+        return self._text
+
+
+class Witnesses:
+    """Asks every optional source that the options allow and joins what it says to the report."""
+
+    def __init__(self, options: AnalyzeOptions, said: Said | None = None) -> None:
+        self._options = options
+        self._said = said or Said(options)
         self._session: SessionResult | None = None
         self._misfits: tuple[str, ...] = ()
         self._absent = False
         self._thread: threading.Thread | None = None
-        self._text: TextEvidence | None = None
 
     def start_debugger(self, path: str | os.PathLike[str], dump: CoreDump) -> None:
         """Start cuda-gdb beside the native reading, when it was asked for and is there."""
@@ -60,12 +77,8 @@ class Witnesses:
 
     @property
     def text(self) -> TextEvidence | None:
-        """All logs that the options name, read once; None when there are none."""
-        if self._text is None and (self._options.logs or self._options.dmesg):
-            from crashlab.report.textevidence import read_all
-
-            self._text = read_all(self._options.logs, self._options.dmesg)
-        return self._text
+        """All logs that the options name; None when there are none."""
+        return self._said.text
 
     def join(self, report: facts.Report) -> facts.Report:
         """The report of a readable dump with what the other witnesses add."""

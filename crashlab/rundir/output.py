@@ -28,12 +28,20 @@ class _Stream:
 
     def __init__(self, segments: tuple[Segment, ...]) -> None:
         self._segments = segments
-        self.end = max((s.start + s.bytes for s in segments), default=0)
+        self._first = 0
+        self.end = max((s.end for s in segments), default=0)
 
     def read(self, start: int, count: int) -> Iterator[bytes]:
-        """The bytes of a range that were kept."""
-        for segment in self._segments:
-            low, high = max(start, segment.start), min(start + count, segment.start + segment.bytes)
+        """The bytes of a range that were kept. No range begins before the one that was asked for last: what lies
+        before it is not looked at again, since both an index and a folder may be long."""
+        segments = self._segments
+        while self._first < len(segments) and segments[self._first].end <= start:
+            self._first += 1
+        for at in range(self._first, len(segments)):
+            segment = segments[at]
+            if segment.start >= start + count:
+                break
+            low, high = max(start, segment.start), min(start + count, segment.end)
             while low < high:
                 try:
                     with open_regular(segment.path, "output", follow=False) as file:
@@ -52,7 +60,7 @@ class _Stream:
         for segment in self._segments:
             if segment.start > at:
                 yield at, segment.start - at
-            at = max(at, segment.start + segment.bytes)
+            at = max(at, segment.end)
 
 
 def pieces(run: RunFolder, attempt: int) -> Iterator[Piece]:

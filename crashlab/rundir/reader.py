@@ -45,6 +45,11 @@ class Segment(NamedTuple):
     start: int
     bytes: int
 
+    @property
+    def end(self) -> int:
+        """The byte of the stream after its last."""
+        return self.start + self.bytes
+
 
 class RunFolder(NamedTuple):
     """A run directory as found. ``problems`` say what is missing or could not be read; ``by_attempt`` holds

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from crashlab.sweep.tomltext import Table
 
+_MOST_GPUS = 1e6
+
 
 class Remote(NamedTuple):
     """What one run needs of a machine, for Ray and Slurm."""
@@ -24,8 +26,9 @@ def read_remote(table: Table) -> Remote:
     """The table [remote]. Raises UsageError."""
     default = Remote()
     gpus = table.take("gpus")
-    if gpus is not None and (isinstance(gpus, bool) or not isinstance(gpus, (int, float)) or gpus < 0):
-        raise table.wrong("gpus", "a number")
+    a_number = isinstance(gpus, (int, float)) and not isinstance(gpus, bool)
+    if gpus is not None and not (a_number and 0 <= gpus < _MOST_GPUS):  # nan is in no range
+        raise table.wrong("gpus", "a number from 0")
     remote = Remote(
         default.gpus if gpus is None else float(gpus),
         table.number("cpus") or default.cpus,

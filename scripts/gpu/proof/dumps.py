@@ -159,17 +159,18 @@ def _address(address: Mapping[str, Any], planted: Mapping[str, str]) -> Iterator
         return
     bad = [lane for lane in address.get("per_lane") or [] if lane.get("bad")]
     values = {int(lane["address"], 16) for lane in bad if lane.get("address")}
+    threads = {lane["thread"][0] for lane in bad if lane.get("thread")}
+    wanted = _threads(planted.get("bad_threads", ""))
     first = _number(planted.get("bad_address", ""))
     if values and first is not None:
-        # of a buffer that was freed, the program can only say where it began
         size = _number(planted.get("buffer_bytes", "")) or 0
-        dangling = planted["bad_address"] == planted.get("buffer")
-        if not (first in values or (dangling and any(first <= value < first + size for value in values))):
+        # Of a buffer that was freed, the program can only say where it began. And where several warps fail, the
+        # report may show another than the first, whose thread 0 has the planted address.
+        somewhere = planted["bad_address"] == planted.get("buffer") or (wanted and min(wanted) not in threads)
+        if not (first in values or (somewhere and any(first <= value < first + size for value in values))):
             yield f"address {address.get('value')}, planted {planted['bad_address']}"
-    if (wanted := _threads(planted.get("bad_threads", ""))) and bad:
-        odd = sorted({lane["thread"][0] for lane in bad if lane.get("thread")} - wanted)
-        if odd:
-            yield f"calls threads {odd[:4]} bad, planted {planted['bad_threads']}"
+    if wanted and (odd := sorted(threads - wanted)):
+        yield f"calls threads {odd[:4]} bad, planted {planted['bad_threads']}"
 
 
 def _number(text: str) -> int | None:

@@ -412,6 +412,23 @@ def test_a_record_of_many_events_is_read_in_linear_time(each: str, then: str | N
     assert time.process_time() - started < 5.0
 
 
+def test_output_in_thousands_of_files_with_a_long_index_is_put_together_in_linear_time(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "output").mkdir()
+    (tmp_path / "events.jsonl").write_text('{"event": "started", "attempt": 1}\n')
+    count = 4000
+    for at in range(count):
+        name = f"001.stdout.+{at}.log" if at else "001.stdout.log"
+        (tmp_path / "output" / name).write_bytes(b"abcdefghij"[at % 10 :][:1])
+    lines = [json.dumps({"m": 1.0, "s": "stdout", "o": at, "n": 1}) for at in range(count)]
+    (tmp_path / "output" / "001.index.jsonl").write_text("\n".join(lines) + "\n")
+    run = open_run(tmp_path)
+    started = time.process_time()
+    assert b"".join(piece.data for piece in pieces(run, 1)) == b"abcdefghij" * (count // 10)
+    assert time.process_time() - started < 3.0
+
+
 def test_a_line_that_a_server_sends_byte_by_byte_is_joined_once() -> None:
     stream = EventStream()
     started = time.process_time()

@@ -133,6 +133,18 @@ def test_a_recovered_address_and_its_threads_must_be_the_planted_ones() -> None:
     assert judged("atom_add_oob", stdout=inside.replace(" 65", " 64")) != []
 
 
+def test_of_several_bad_warps_the_report_may_show_another_than_the_first() -> None:
+    lane = {"bad": True, "address": "0x7f0000000204", "thread": [32, 0, 0]}
+    document = copy.deepcopy(report("misaligned_64"))
+    document["verdict"]["address"]["per_lane"] = [lane]
+    planted = "FACT buffer_bytes 1048576\nFACT bad_address 0x7f0000000004\nFACT bad_threads {}\n"
+    scene = SCENES["misaligned_64"]
+    assert dumps.judge_dump(scene, document, {}, planted.format("0-63"), "") == []
+    assert dumps.judge_dump(scene, document, {}, planted.format("32-63"), "") == [
+        f"address {document['verdict']['address']['value']}, planted 0x7f0000000004"
+    ]
+
+
 def test_a_null_pointer_is_written_as_the_c_library_prints_it() -> None:
     assert judged("null_global", stdout="FACT bad_address (nil)\n") == []
 

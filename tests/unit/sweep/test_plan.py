@@ -198,6 +198,8 @@ _MANY = "".join(
         ("target = 'x'\n[levers]\nnccl-algo = ['1']\n", "'target'"),
         ("schema = 'other/2'\n[levers]\nnccl-algo = ['1']\n", "'schema'"),
         ("[levers]\nnccl-algo = ['1']\n[remote]\ngpus = -1\n", "'gpus'"),
+        ("[levers]\nnccl-algo = ['1']\n[remote]\ngpus = nan\n", "'gpus'"),
+        ("[levers]\nnccl-algo = ['1']\n[remote]\ngpus = inf\n", "'gpus'"),
         (f"kind = 'matrix'\n[levers]\n{_MANY}", "more than 500"),
     ],
 )  # fmt: skip
