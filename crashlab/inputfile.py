@@ -27,8 +27,11 @@ def open_regular(path: str | os.PathLike[str], what: str, *, follow: bool = True
             raise UnreadableInput(f"the {what} {shown} is a link, and links are not followed here") from error
         reason = getattr(error, "strerror", None) or str(error)
         raise UnreadableInput(f"cannot read the {what} {shown}: {reason}", hint="Check the path.") from error
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
         os.close(handle)
+        if stat.S_ISDIR(mode):
+            raise UnreadableInput(f"the {what} {shown} is a folder, not a file", hint="Name a file in it.")
         raise UnreadableInput(
             f"the {what} {shown} is not a regular file", hint="Save what it yields to a file, and give that."
         )

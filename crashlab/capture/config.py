@@ -42,7 +42,8 @@ class AttemptResult(NamedTuple):
 
     ``exit_code`` None: the command could not be reaped; ``signal`` is set when one ended it.
     ``ended_by``: None (by itself), user, hang, after-fault, outlived or caller. ``hang`` is the reason
-    for which hang evidence was taken. ``suspicious``: there is something to analyse.
+    for which hang evidence was taken (None also where it was taken on request and the program went on to
+    its own end). ``suspicious``: there is something to analyse. ``killed``: something had to be.
     """
 
     attempt: int
@@ -57,6 +58,7 @@ class AttemptResult(NamedTuple):
     unreaped: tuple[int, ...]
     suspicious: bool
     seconds: float
+    killed: bool = False
 
     @property
     def shell_code(self) -> int:

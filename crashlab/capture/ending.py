@@ -29,6 +29,7 @@ class Ending:
         self.number = number
         self._grace = grace
         self._group = group
+        self.hurried = False
         self._asked_at: float | None = None
         self._killed_at: float | None = None
 
@@ -40,6 +41,7 @@ class Ending:
     def hurry(self) -> None:
         """Do not wait any longer: the next step kills."""
         self._grace = 0.0
+        self.hurried = True
 
     def advance(self, tree: ProcessTree, now: float) -> Step:
         """Do the next thing. The caller has made sure that no dump is being written."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 
 from crashlab.rundir import layout
 
@@ -36,6 +37,19 @@ class StreamFollower:
                 yield data
             elif not self._advance():
                 return
+
+    def skip(self, keep: int) -> int:
+        """Leave out what comes before the last ``keep`` bytes; how many bytes were left out."""
+        end = 0
+        for start, path in self._segments().items():
+            with suppress(OSError):
+                end = max(end, start + os.stat(path).st_size)
+        left_out = end - keep - self.offset
+        if left_out <= 0:
+            return 0
+        self.close()
+        self.offset += left_out
+        return left_out
 
     def close(self) -> None:
         """Let go of the file."""

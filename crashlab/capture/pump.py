@@ -22,6 +22,7 @@ import stat
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -42,8 +43,12 @@ class Sinks:
     out there (never in the record) and counted.
     """
 
-    def __init__(self, sinks: dict[str, int]) -> None:
+    def __init__(
+        self, sinks: dict[str, int], gone: Callable[[str, int | None], None] = lambda name, error: None
+    ) -> None:
+        """``gone`` is told once of each sink that takes no more, with the errno, from the writing thread."""
         self.left_out = 0
+        self._gone = gone
         self._sinks = sinks
         self._queue: collections.deque[tuple[str, bytes]] = collections.deque()
         self._bytes = 0
@@ -95,8 +100,9 @@ class Sinks:
                 view = view[os.write(self._sinks[name], view) :]
             except BlockingIOError:  # somebody made the terminal non-blocking
                 select.select([], [self._sinks[name]], [], 1.0)
-            except OSError:  # the reader has gone: record on, show no more
+            except OSError as error:  # the reader has gone: record on, show no more
                 self._sinks[name] = -1
+                self._gone(name, error.errno)
 
 
 class Recorder:
@@ -249,7 +255,7 @@ class Pump:
         streams = config["streams"]
         self._sources = {streams[name]["source"]: name for name in streams}
         self._recorders = {name: Recorder(name, config) for name in streams}
-        self._sinks = Sinks({name: streams[name]["sink"] for name in streams})
+        self._sinks = Sinks({name: streams[name]["sink"] for name in streams}, self._gone)
         self._index = Index(os.path.join(config["folder"], f"{config['attempt']:03d}.index.jsonl"))
         self._notify = config["notify"]
         self._notified = 0.0
@@ -304,8 +310,11 @@ class Pump:
             with suppress(OSError):
                 os.write(self._notify, b"\n")
 
+    def _gone(self, name: str, error: int | None) -> None:
+        self._say({"gone": name, "errno": error})
+
     def _say(self, summary: dict[str, Any]) -> None:
-        with suppress(OSError):
+        with suppress(OSError):  # one write of less than a page: it comes whole, whichever thread writes it
             os.write(self._notify, json.dumps(summary).encode() + b"\n")
 
 

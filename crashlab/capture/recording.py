@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -42,6 +43,7 @@ class Recording:
     ) -> None:
         self.summary: Summary | None = None
         self._buffer = b""
+        self._gone: list[tuple[str, int | None]] = []
         out_read, self.stdout = _pipe()
         err_read, self.stderr = _pipe()
         self.notify, notify_write = os.pipe()
@@ -85,12 +87,20 @@ class Recording:
         with suppress(BlockingIOError, OSError):
             while piece := os.read(self.notify, 1 << 16):
                 heard = True
-                self._buffer += piece.lstrip(b"\n")
-        if self._buffer.startswith(b"{") and self._buffer.endswith(b"\n"):
-            raw = json.loads(self._buffer)
-            self.summary = Summary(raw["bytes"], raw["lost"], raw["left_out"])
-            self._buffer = b""
+                self._buffer += piece
+        *lines, self._buffer = self._buffer.split(b"\n")
+        for line in filter(None, lines):
+            raw = json.loads(line)
+            if "gone" in raw:
+                self._gone.append((raw["gone"], raw["errno"]))
+            else:
+                self.summary = Summary(raw["bytes"], raw["lost"], raw["left_out"])
         return heard
+
+    def gone(self) -> list[tuple[str, int | None]]:
+        """Streams that nobody takes any more, each once with the errno of the write that failed."""
+        out, self._gone = self._gone, []
+        return out
 
     def wait(self, seconds: float) -> bool:
         """Whether the pump has ended; it does when the last process closes its output."""
@@ -100,6 +110,14 @@ class Recording:
             return False
         self.drain()
         return True
+
+    def problems(self) -> Iterator[str]:
+        """What became of bytes that are not where they belong, as the pump told at its end."""
+        if self.summary is not None:
+            for name, count in self.summary.lost.items():
+                yield f"{count:,} bytes of {name} found no place on disk"
+            if left_out := self.summary.left_out:
+                yield f"{left_out:,} bytes were recorded but not shown: the terminal took nothing"
 
     def close(self) -> None:
         """Let go of the pump, whether it has ended or not."""

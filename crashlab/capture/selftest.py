@@ -22,6 +22,7 @@ from crashlab.rundir.writer import RunWriter
 _ILLEGAL_ADDRESS = 14
 _HANG_AFTER = 3.0
 _PAIRS = 3
+_NO_GPU_FIX = "See the checks 'driver' and 'gpu' above: a GPU must be visible to this process."
 Analyze = Callable[[str], facts.Report]
 
 
@@ -43,9 +44,7 @@ def fault_test(folder: str, analyze: Analyze, *, command: tuple[str, ...] | None
     writer, result = _record(folder, command or program("fault"), HangRules())
     if result.exit_code == NO_GPU:
         why = "without a GPU nothing can be proven"
-        return Tested(
-            (Check("fault: kernel", FAIL, _no_gpu(writer.path), why, "crashlab doctor"),), writer.path
-        )
+        return Tested((Check("fault: kernel", FAIL, _no_gpu(writer.path), why, _NO_GPU_FIX),), writer.path)
     checks = [_dump_written("fault", result.dumps)]
     if result.dumps:
         report = analyze(writer.path)
@@ -59,9 +58,7 @@ def hang_test(folder: str, analyze: Analyze, *, command: tuple[str, ...] | None 
     writer, result = _record(folder, command or program("spin"), HangRules(stall_after=_HANG_AFTER))
     if result.exit_code == NO_GPU:
         why = "without a GPU nothing can be proven"
-        return Tested(
-            (Check("hang: kernel", FAIL, _no_gpu(writer.path), why, "crashlab doctor"),), writer.path
-        )
+        return Tested((Check("hang: kernel", FAIL, _no_gpu(writer.path), why, _NO_GPU_FIX),), writer.path)
     checks = [_dump_written("hang", result.dumps)]
     if result.dumps:
         verdict = analyze(writer.path).verdict

@@ -12,8 +12,10 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
-STOPPING = (signal.SIGINT, signal.SIGTERM)
-FORWARDED = (signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2)
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Requests to end. A closed terminal sends SIGHUP; under nohup it is ignored, and stays so."""
+FORWARDED = (signal.SIGQUIT, signal.SIGUSR2)
+"""Handed on as they are: a program may answer them and go on (the JVM prints its threads at SIGQUIT)."""
 EVIDENCE = signal.SIGUSR1
 
 
@@ -32,6 +34,8 @@ class SignalBox:
         if threading.current_thread() is threading.main_thread():
             self._old_wakeup = signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
             for number in (*STOPPING, *FORWARDED, EVIDENCE):
+                if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
+                    continue
                 self._old[number] = signal.signal(number, self._note)
             # A handler of our own makes the end of a child wake us up.
             self._old[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, _nothing)
@@ -63,7 +67,7 @@ class SignalBox:
     @contextmanager
     def released(self) -> Iterator[None]:
         """For long work between attempts: the stopping signals raise KeyboardInterrupt meanwhile."""
-        noted = {number: signal.getsignal(number) for number in STOPPING if self._old}
+        noted = {number: signal.getsignal(number) for number in STOPPING if number in self._old}
         for number in noted:
             signal.signal(number, _interrupt)
         try:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from crashlab.capture import evidence, hoststacks, tree
+from crashlab.capture import announce, evidence, hoststacks, tree
 from crashlab.capture.config import AttemptResult, RunConfig
 from crashlab.capture.dumps import DumpWatch
 from crashlab.capture.ending import Ending
 from crashlab.capture.kmsg import KernelFollower
+from crashlab.capture.launch import launch
 from crashlab.capture.live import CUDA_ERROR
 from crashlab.capture.patience import DumpPatience, Limits
 from crashlab.capture.recording import Recording
@@ -22,13 +21,15 @@ from crashlab.capture.rules import Life
 from crashlab.capture.samples import LibrarySampler
 from crashlab.capture.signals import EVIDENCE, FORWARDED, STOPPING, SignalBox, send
 from crashlab.capture.watch import Watch
-from crashlab.errors import MissingTool
+from crashlab.postmortem.words import counted
 from crashlab.rundir import layout
 from crashlab.rundir.writer import RunWriter
 
 _STEP = 0.25
 _FIRST_STEPS = 0.05
 _PUMP_SECONDS = 5.0
+_TOLD_AFTER = 1.0
+"""Seconds: what outlives the command for less (a pool that is torn down) is not worth a word."""
 
 Say = Callable[[str], None]
 
@@ -78,6 +79,10 @@ class Supervisor:
         self._command_ended_at: float | None = None
         self._unreaped: tuple[int, ...] = ()
         self._told: set[str] = set()
+        self._asked_for = False
+        self._waiting: list[int] = []
+        self._handed_on: list[int] = []
+        self._killed = False
 
     def start(self) -> None:
         """Start the program. Raises MissingTool if it cannot be started."""
@@ -94,7 +99,7 @@ class Supervisor:
         )
         environment = config.plan.apply(config.environment)
         dumps = DumpWatch(config.plan.dump_pattern, config.cwd)
-        self.process = self._spawn(environment)
+        self.process = launch(config, self._recording, environment, self._not_started)
         self.tree = tree.ProcessTree(self.process.pid, ours=(self._recording.process.pid,))
         self.watch = Watch(
             self._writer,
@@ -109,37 +114,8 @@ class Supervisor:
             listens=(config.plan.pipe_pattern, config.cwd),
         )
         self.watch.event("started", pid=self.process.pid)
-        if not self._subreaper:
-            self._writer.problem(
-                "the kernel gives us no orphans (PR_SET_CHILD_SUBREAPER): daemons may get away"
-            )
-        if self._kernel.why_not is not None:
-            self._writer.problem(
-                f"the kernel log cannot be read ({self._kernel.why_not}): Xid lines are missing"
-            )
+        self._tell_of_limits()
         self.watch.start()
-
-    def _spawn(self, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-        config = self.config
-        try:
-            return subprocess.Popen(
-                list(config.argv),
-                stdin=None if _usable_stdin() else subprocess.DEVNULL,
-                stdout=self._recording.stdout,
-                stderr=self._recording.stderr,
-                env=environment,
-                cwd=config.cwd,
-                start_new_session=True,
-            )
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            self._writer.event("not-started", attempt=self.attempt, why=reason)
-            raise MissingTool(
-                f"{config.argv[0]} cannot be started: {reason}.",
-                hint="Check the command after '--'; it is started without a shell.",
-            ) from error
-        finally:
-            self._recording.opened()
 
     def run(self) -> AttemptResult:
         """Start, watch to the end, and say how it went."""
@@ -158,6 +134,7 @@ class Supervisor:
         for number in self._box.take():
             self._signal(number, now)
         found = self.watch.look(now)
+        self._tell_of_readers()
         for one in found:
             if one.kind != CUDA_ERROR:
                 self._fault_at = now
@@ -165,20 +142,23 @@ class Supervisor:
         self._life.see(self.watch.live.bytes, self.watch.live.progress, now)
         busy = self._patience.busy(self.watch.sight(), now)
         self._tell_of_dump(busy, now)
+        self._hand_on(busy)
         self._see_command(now)
         if self._ending is None and not busy:
             self._decide(now)
         self._advance(busy, now)
 
-    def take_evidence(self, reason: str, *, dumps: bool | None = None) -> None:
+    def take_evidence(self, reason: str, *, dumps: bool | None = None, requested: bool = False) -> None:
         """Host evidence of every process, then GPU dumps through the pipes (unless ``dumps`` is False).
 
         A process that is dumped this way aborts; the others are ended when all dumps are there.
+        ``requested``: somebody wants to see it, and nothing says that the program hangs.
         """
         now = self._clock()
+        self._asked_for = requested and (self.hang is None or self._asked_for)
         self.hang = reason
         self._say(f"taking evidence: {reason}")
-        self.watch.event("hang", reason=reason)
+        self.watch.event("hang", reason=reason, requested=requested or None)
         living = self.tree.alive()
         enough = self._box.wants_stop
         evidence.take_host_evidence(self._writer, self.attempt, self._looks, living, self._means, enough)
@@ -194,7 +174,7 @@ class Supervisor:
         if any(one.ok for one in asked):
             ready = sum(one.ok for one in asked)
             self._asked_at, self._expected = self._clock(), len(self.watch.dumps.files) + ready
-            self._say(f"asked {ready} process(es) for a GPU dump")
+            self._say(f"asked {counted(ready, 'process', 'processes')} for a GPU dump")
         else:
             self._say("no process could be asked for a GPU dump")
         self._life.restart(now)
@@ -211,20 +191,17 @@ class Supervisor:
         watch = self.watch
         if not self._recording.wait(_PUMP_SECONDS):
             self._writer.problem("some process still holds the program's output open; it was not waited for")
-        watch.last_words()
+        if left_out := watch.last_words():
+            self._writer.problem(
+                f"{left_out:,} bytes of output came faster than they could be searched for faults"
+            )
         watch.dumps.scan(self._clock(), tuple)
         watch.dumps.settle_all()
         for dump in watch.dumps.settled:
             watch.event("dump", path=watch.short(dump.path), state="final", bytes=dump.bytes, pid=dump.pid)
         watch.close()
-        summary = self._recording.summary
-        if summary is not None:
-            for name, count in summary.lost.items():
-                self._writer.problem(f"{count:,} bytes of {name} found no place on disk")
-            if summary.left_out:
-                self._writer.problem(
-                    f"{summary.left_out:,} bytes were recorded but not shown: the terminal took nothing"
-                )
+        for problem in self._recording.problems():
+            self._writer.problem(problem)
         self._recording.close()
         result = self._result()
         watch.event(
@@ -243,11 +220,20 @@ class Supervisor:
         name = signal.Signals(number).name
         self.watch.event("signal", signal=name)
         if number == EVIDENCE:
-            self.take_evidence("asked for by SIGUSR1")
+            self.take_evidence("asked for by SIGUSR1", requested=True)
         elif number in STOPPING:
             self._interrupted(number, now)
         elif number in FORWARDED:
+            self._waiting.append(number)
+
+    def _hand_on(self, busy: bool) -> None:
+        """Signals that the program may answer as it likes; they would end one that is writing a dump."""
+        if busy:
+            return
+        for number in self._waiting:
             send([], number, self.process.pid)
+        self._handed_on += self._waiting
+        self._waiting.clear()
 
     def _interrupted(self, number: int, now: float) -> None:
         name = signal.Signals(number).name
@@ -261,6 +247,8 @@ class Supervisor:
             if self._patience.busy(self.watch.sight(), now):
                 self._say(f"{name}: a GPU dump is being written; waiting for it (again: cut it short)")
             return
+        if number == signal.SIGHUP:
+            return  # a terminal that closes tells twice, through the shell and by itself: nobody insists
         if self._patience.busy(self.watch.sight(), now):
             self._say(f"{name} again: the dump is cut short")
             self.watch.event("dump-cut-short", signal=name)
@@ -282,8 +270,7 @@ class Supervisor:
             if here or now - self._asked_at >= config.hang_patience:
                 self.stop(self._asked_why)
         elif self._command_ended_at is not None:
-            if config.linger is not None and now - self._command_ended_at >= config.linger:
-                self.stop("outlived")
+            self._outlived(now - self._command_ended_at)
         elif (reason := self._life.hung(config.rules, now)) is not None:
             self.take_evidence(reason)
             if self._asked_at is None:
@@ -298,6 +285,30 @@ class Supervisor:
             self.hang = kept
             if self._asked_at is None:
                 self.stop("after-fault")
+
+    def _outlived(self, seconds: float) -> None:
+        """The command has ended for so long and others live on: say so, and end them when their time is up."""
+        linger = self.config.linger
+        up = linger is not None and seconds >= linger
+        if not up and (seconds < _TOLD_AFTER or "outliving" in self._told):
+            return
+        living = self.tree.alive()
+        if not living:
+            return
+        if up:
+            self._say(announce.outlived(living, linger))
+            names = [f"{one.name} ({one.pid})" for one in living[:50]]
+            self.watch.event("outlived", count=len(living), living=names, linger=linger)
+            self.stop("outlived")
+        else:
+            self._told.add("outliving")
+            self._say(announce.still_running(living, None if linger is None else linger - seconds))
+
+    def _tell_of_readers(self) -> None:
+        for stream, error in self._recording.gone():
+            self.watch.event("reader-gone", stream=stream, errno=error)
+            if (words := announce.nobody_reads(stream, error)) is not None:
+                self._say(words)
 
     def _over_after_fault(self, now: float) -> bool:
         settled = [one.changed for one in self.watch.dumps.files.values()]
@@ -314,10 +325,15 @@ class Supervisor:
             if step.asked or step.killed:
                 what = "asked-to-end" if step.asked else "killed"
                 self.watch.event(what, pids=list(step.asked or step.killed)[:200])
+            if step.killed:
+                self._killed = True
+                hurried = self._ending.hurried
+                self._say(announce.killed(len(step.killed), self.config.grace, hurried=hurried))
             if step.left:
                 self._unreaped = step.left
                 self._say(
-                    f"{len(step.left)} process(es) cannot be ended (uninterruptible): {list(step.left)[:8]}"
+                    f"{counted(len(step.left), 'process', 'processes')} cannot be ended (uninterruptible): "
+                    f"{list(step.left)[:8]}"
                 )
             self.over = step.over
         elif self._command_ended_at is not None and not self.tree.alive():
@@ -327,6 +343,16 @@ class Supervisor:
                 self.process.wait(0.5)
             self._see_command(now)
             self.tree.scan(now)
+
+    def _not_started(self, why: str) -> None:
+        self._writer.event("not-started", attempt=self.attempt, why=why)
+
+    def _tell_of_limits(self) -> None:
+        problem, why = self._writer.problem, self._kernel.why_not
+        if not self._subreaper:
+            problem("the kernel gives us no orphans (PR_SET_CHILD_SUBREAPER): daemons may get away")
+        if why is not None:
+            problem(f"the kernel log cannot be read ({why}): Xid lines are missing")
 
     def _tell_of_dump(self, busy: bool, now: float) -> None:
         if busy:
@@ -348,28 +374,27 @@ class Supervisor:
         number = -code if code is not None and code < 0 else None
         findings = tuple(f"{one.kind}: {one.text}" for one in self.watch.live.findings)
         dumps = tuple(one.path for one in self.watch.dumps.settled)
-        ours = self._ended_by is not None
-        suspicious = bool(dumps or findings or self.hang or self.watch.xids or self.watch.kernel_killed)
+        ended_by = self._ended_by
+        if number in self._handed_on or (code or 0) - 128 in self._handed_on:
+            ended_by = "user"  # it ended by what the user sent, not by itself
+        # What outlived the command was ended by us, the command was not.
+        ours = ended_by not in (None, "outlived")
+        # Evidence that somebody wanted of a program that then went on to its own end tells of no hang.
+        hang = self.hang if not self._asked_for or ours or number is not None else None
+        suspicious = bool(dumps or findings or hang or self.watch.xids or self.watch.kernel_killed)
         suspicious = suspicious or (number is not None and not ours)
         return AttemptResult(
             attempt=self.attempt,
             exit_code=code if number is None else None,
             signal=number,
-            ended_by=self._ended_by,
-            hang=self.hang,
+            ended_by=ended_by,
+            hang=hang,
             dumps=dumps,
             findings=findings,
             interrupts=self.interrupts,
             terminations=self.terminations,
             unreaped=self._unreaped,
             suspicious=suspicious,
+            killed=self._killed,
             seconds=self._clock() - self.started,
         )
-
-
-def _usable_stdin() -> bool:
-    """A terminal is not: a process of another session that reads from it gets an error at best."""
-    try:
-        return not os.isatty(sys.stdin.fileno())
-    except (AttributeError, OSError, ValueError):
-        return False

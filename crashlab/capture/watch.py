@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import time
 from typing import Any
 
 from crashlab.capture import nvml
@@ -20,6 +21,9 @@ from crashlab.rundir import layout, redact
 from crashlab.rundir.writer import RunWriter
 
 _READ_PER_LOOK = 32 << 20
+_LAST_SECONDS = 10.0
+"""After minutes of output at full speed, gigabytes would be waiting: searching 4 GiB takes two minutes."""
+_LAST_BYTES, _READ_ON = 16 << 20, 4 << 20
 _MAX_PROCESS_EVENTS = 4000
 
 
@@ -94,12 +98,25 @@ class Watch:
             lines=self.live.driver_lines,
         )
 
-    def last_words(self) -> list[Finding]:
-        """Read the output to its end after the program has gone."""
-        found: list[Finding] = []
-        while piece := self._read_output(_READ_PER_LOOK, everything=True):
-            found += piece
-        return found
+    def last_words(self, seconds: float = _LAST_SECONDS) -> int:
+        """Read the output to its end after the program has gone. After so many seconds only the last 16 MiB
+        of each stream are read; how many bytes were left out (the post-mortem looks for telling lines there).
+        """
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if not self._read_on():
+                return 0
+        left_out = sum(stream.skip(_LAST_BYTES) for stream in self._streams.values())
+        for _ in range(_LAST_BYTES // _READ_ON + 1):  # somebody may still be writing: not for ever
+            if not self._read_on():
+                break
+        return left_out
+
+    def _read_on(self) -> bool:
+        """Whether there was more to read."""
+        before = [stream.offset for stream in self._streams.values()]
+        self._read_output(_READ_ON)
+        return before != [stream.offset for stream in self._streams.values()]
 
     def close(self) -> None:
         """Stop the observers."""
@@ -113,16 +130,11 @@ class Watch:
         """The libraries of every CUDA process that was seen."""
         return list(self._sampler.latest.values())
 
-    def _read_output(self, most: int, *, everything: bool = False) -> list[Finding]:
+    def _read_output(self, most: int) -> list[Finding]:
         found: list[Finding] = []
         for name, stream in self._streams.items():
-            before = -1
-            while before != stream.offset:
-                before = stream.offset
-                for data in stream.read(most):
-                    found += self.live.feed(name, data)
-                if not everything:
-                    break
+            for data in stream.read(most):
+                found += self.live.feed(name, data)
         for one in found:
             self.event("finding", what=one.kind, text=one.text, stream=one.stream, pid=one.pid)
         return found

@@ -10,6 +10,7 @@ import click
 
 from crashlab.cli import exitcode
 from crashlab.cli.given import Given, seconds
+from crashlab.cli.unusable import warn_of_variable
 from crashlab.cli.width import page_width
 from crashlab.errors import MissingTool, UsageError
 from crashlab.facts import Report
@@ -139,6 +140,10 @@ def analyze(
         )
     _check(Given(click.get_current_context()), cores, transcript, debugger)
     _check_nvdisasm(nvdisasm)
+    if cores and debugger not in ("auto", "always", "never"):
+        from crashlab.debugger.candidates import require
+
+        require(debugger)
     facts_given = None
     if environment:
         from crashlab.signatures.environment import parse_options
@@ -154,6 +159,7 @@ def analyze(
         dmesg=dmesg,
         environment=facts_given,
     )
+    warn_of_variable()
     if len(cores) == 1 and is_run(cores[0]):
         from crashlab.report.fromrundir import analyze_rundir
 
@@ -228,7 +234,7 @@ def _refuse_result(folder: str) -> None:
 
 
 def _check_nvdisasm(path: str | None) -> None:
-    """MissingTool for one that was named and is not there. A missing cuda-gdb is a line of the report."""
+    """MissingTool for one that was named and is not there."""
     if path is None:
         return
     import shutil
@@ -273,6 +279,8 @@ def _folder(
         click.echo(
             groupstext.summary(found) if quiet else groupstext.render(found, width=page_width()), nl=quiet
         )
+    for text in found.unreadable if quiet else ():
+        click.echo(f"crashlab: {one_line(text)}", err=True)
     code = exitcode.of_folder([entry.kind for entry in found.groups], len(found.unreadable))
     return code if use_exit_code or code == exitcode.UNREADABLE else 0
 

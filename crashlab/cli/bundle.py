@@ -80,6 +80,7 @@ def _default(source: str) -> str:
 def _write(source: str, target: Path, dump: bool, memory: bool) -> int:
     from crashlab.cli.evidence import load, local_names
     from crashlab.report import bundle as writer
+    from crashlab.report.groups import begins_like_a_dump
 
     evidence = load(source, "never")
     if evidence.report.verdict.kind == "unreadable":
@@ -87,14 +88,15 @@ def _write(source: str, target: Path, dump: bool, memory: bool) -> int:
             f"There is nothing to bundle: {evidence.report.verdict.headline}",
             hint="Give a run directory, a report.json or a readable dump.",
         )
-    if dump and evidence.folder is None:
+    given = Path(source) if evidence.folder is None and begins_like_a_dump(source) else None
+    if dump and evidence.folder is None and given is None:
         raise UsageError(
-            "--include-dump takes dumps from a run directory, and this is a single file.",
-            hint="Put the dump into RUNDIR/cores/ beside a report.json, or attach it yourself.",
+            "--include-dump takes dumps from a run directory, and this is a report alone.",
+            hint="Give the dump itself, or put it into RUNDIR/cores/ beside the report.json.",
         )
     users, hosts = local_names()
     options = writer.Options(dump, memory, users, hosts)
-    written = writer.write(evidence.report, evidence.folder, target, options, evidence.timeline)
+    written = writer.write(evidence.report, evidence.folder, target, options, evidence.timeline, given)
     for part in written.parts:
         click.echo(f"{one_line(str(part))}  {part.stat().st_size:,} bytes")
     click.echo(f"written to {one_line(str(target.resolve().parent))}", err=True)

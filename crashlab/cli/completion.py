@@ -8,16 +8,20 @@ _SHELLS = ("bash", "zsh", "fish")
 
 
 @click.command()
-@click.argument("shell", type=click.Choice(_SHELLS))
-def completion(shell: str) -> None:
+@click.argument("shell", required=False, metavar="{bash|zsh|fish}", type=click.Choice(_SHELLS))
+def completion(shell: str | None) -> None:
     """Print the completion script for SHELL.
 
     \b
     Examples:
-      crashlab completion bash > ~/.local/share/bash-completion/completions/crashlab
-      crashlab completion zsh > ~/.zfunc/_crashlab       (with fpath+=~/.zfunc before compinit)
+      crashlab completion bash > \\
+        ~/.local/share/bash-completion/completions/crashlab
+      crashlab completion zsh > ~/.zfunc/_crashlab  (on your fpath)
       crashlab completion fish > ~/.config/fish/completions/crashlab.fish
     """
+    if shell is None:
+        # click's own words for a missing choice hold a tab for each.
+        raise click.UsageError("Which shell? 'crashlab completion bash', zsh or fish.")
     from click.shell_completion import get_completion_class
 
     from crashlab.cli.main import cli

@@ -46,7 +46,7 @@ def doctor(as_json: bool, self_test: bool, no_torch: bool, out: str, verbose: bo
     \b
     Examples:
       crashlab doctor
-      crashlab doctor --self-test          proves dump, reader, verdict and hang path on the GPU
+      crashlab doctor --self-test     proves dump, reader, verdict, hang path
       crashlab doctor --json | jq '.checks[] | select(.status != "ok")'
 
     Exit code: 0 ready (warnings included), 3 not ready.

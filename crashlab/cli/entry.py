@@ -19,6 +19,7 @@ from crashlab.report.safe import one_line
 
 def main(argv: list[str] | None = None) -> NoReturn:
     """Do what the arguments say and leave with the exit code that tells how it went."""
+    _occupy_closed()
     try:
         code = _invoke(argv)
     except CrashlabError as error:
@@ -47,6 +48,22 @@ def main(argv: list[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
+def _occupy_closed() -> None:
+    """Standard streams that were closed before (``>&-``) get a descriptor that takes nothing.
+
+    Else the next file that is opened, an evidence file say, would be standard output; and what is written
+    there fails in the same way as on a full disk, not for want of a stream.
+    """
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return
+    with contextlib.suppress(OSError):
+        while (fd := os.open(os.devnull, os.O_RDONLY)) <= 2:
+            os.set_inheritable(fd, True)
+        os.close(fd)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - as long as the process
+
+
 def _invoke(argv: list[str] | None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     asked = plain.asked(arguments)
@@ -73,7 +90,9 @@ def _say(text: str) -> None:
 def _unwritable(error: Exception) -> NoReturn:
     """Standard output or a file cannot be written: the disk is full, or it was closed."""
     _say(f"crashlab: the output could not be written: {getattr(error, 'strerror', None) or error}.")
-    _say("          Free some space, or write to another place with -o.")
+    closed = getattr(error, "errno", None) == errno.EBADF
+    what = "Standard output is closed: leave it open" if closed else "Free some space"
+    _say(f"          {what}, or write to another place with -o.")
     os._exit(UnreadableInput.exit_code)
 
 

@@ -80,8 +80,9 @@ def inspect(core: str, view: str | None, as_json: bool, output: str | None, **op
     """Show one view of a dump as a table or as JSON.
 
     \b
-    Views: kernels, devices, contexts, sms, blocks, warps, lanes, registers, backtrace,
-           modules, params, constants, sass, memory, sections, meta, cubin
+    Views: kernels, devices, contexts, sms, blocks, warps, lanes, registers,
+           backtrace, modules, params, constants, sass, memory, sections, meta,
+           cubin
     \b
     Examples:
       crashlab inspect core.nvcudmp kernels

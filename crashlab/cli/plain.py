@@ -45,6 +45,10 @@ def analyze(call: Asked) -> int:
     from crashlab.report import build
     from crashlab.report.options import AnalyzeOptions
 
+    if os.environ.get("CRASHLAB_SIGNATURES"):
+        from crashlab.cli.unusable import warn_of_variable
+
+        warn_of_variable()
     report = build.analyze(call.cores, AnalyzeOptions(fast=call.fast))
     if call.as_json:
         from crashlab.report import jsonio

@@ -106,9 +106,12 @@ def quality(**options: Any) -> int:
     \b
     Examples:
       crashlab quality --a-url http://host:8000 --b-url http://host:8001
-      crashlab quality --a -- vllm serve MODEL --linear-backend marlin --b -- vllm serve MODEL
-      crashlab quality --a 'vllm serve MODEL --kv-cache-dtype fp8' --b 'vllm serve MODEL'
-      crashlab quality --a-url http://host:8000 --expect 0.88 --tasks gsm8k_test.jsonl
+      crashlab quality --a -- vllm serve MODEL --linear-backend marlin \\
+        --b -- vllm serve MODEL
+      crashlab quality --a 'vllm serve MODEL --kv-cache-dtype fp8' \\
+        --b 'vllm serve MODEL'
+      crashlab quality --a-url http://host:8000 --expect 0.88 \\
+        --tasks gsm8k_test.jsonl
       crashlab quality --questions 1000 --seed 7 --write-tasks questions.jsonl
 
     Exit code: 0 no difference shown (or nothing found), 13 garbage or degraded, 14 a server never

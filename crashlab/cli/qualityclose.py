@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from crashlab.postmortem.words import counted
-from crashlab.soak.outcome import CLEAN, DIED, FAULT, GARBAGE, Outcome
+from crashlab.soak.outcome import CLEAN, DIED, FAILING, FAULT, GARBAGE, Outcome
+from crashlab.soak.serverurl import listens, place_of
 
 if TYPE_CHECKING:
     from crashlab.quality.attend import Attended
@@ -37,6 +38,7 @@ class Closing:
         self._server, self._questions, self._settings = server, questions, settings
         self._writer, self._say = writer, say
         self._died: Attended | None = None
+        self._lost: Outcome | None = None
 
     def step(self, seconds: float) -> ServerView:
         """As the server does."""
@@ -67,6 +69,8 @@ class Closing:
         if self._died is not None:
             kind = FAULT if self._died.faults else DIED
             return outcome._replace(kind=kind, why=f"{self._died.why}, after the load", ours=False)
+        if outcome.kind == CLEAN and self._lost is not None:
+            return outcome._replace(kind=self._lost.kind, why=self._lost.why)
         if outcome.kind != CLEAN or verdict.kind not in ("garbage", "degraded"):
             return outcome
         examples = tuple(e.answer for e in report.arms[0].passes[-1].examples)
@@ -108,8 +112,19 @@ class Closing:
         if attended.end == "died":
             self._died = attended
         self.report = build_report(settings, [Heard(arm, talk)])
+        if attended.end != "interrupted" and self.report.verdict.kind == "inconclusive":
+            self._lost = _lost(soak.url, attended.end == "never-ready", self.report.verdict.headline)
         for form, name in (("json", "quality.json"), ("text", "quality.txt")):
             writer.write_file(name, render(self.report, form, verbose=True))
         verdict = self.report.verdict
         writer.event(EVENT, verdict=verdict.kind, headline=verdict.headline)
         self._say(verdict.headline)
+
+
+def _lost(url: str, unasked: bool, headline: str) -> Outcome | None:
+    """Few or no answers: a server that has gone by now came through nothing."""
+    if not listens(url):
+        return Outcome(DIED, f"{place_of(url)} takes no connection any more, after the load")
+    return (
+        Outcome(FAILING, f"after the load the server answered no question: {headline}") if unasked else None
+    )

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from crashlab.cli.tofile import write_file
 from crashlab.cli.voice import tell
-from crashlab.errors import UsageError
+from crashlab.errors import UnreadableInput, UsageError
+from crashlab.inputfile import open_regular
 
 if TYPE_CHECKING:
     from crashlab.quality.settings import Settings
@@ -58,7 +59,10 @@ def settings_of(suite: Suite, options: dict[str, Any]) -> Settings:
 
 
 def write_tasks(suite: Suite, path: str) -> int:
-    """The questions as JSONL, in the form that --tasks reads; the exit code."""
+    """The questions as JSONL, in the form that --tasks reads; the exit code.
+
+    Raises UsageError for a file that exists and holds anything else: somebody may have questions of their own there.
+    """
     import json
 
     lines = [
@@ -69,9 +73,21 @@ def write_tasks(suite: Suite, path: str) -> int:
         )
         for task in suite.tasks
     ]  # fmt: skip
-    write_file(path, "".join(f"{line}\n" for line in lines))
+    content = "".join(f"{line}\n" for line in lines)
+    if not _holds(path, content):
+        write_file(path, content, new=True)
     tell(f"{len(lines)} questions, sha256 {suite.sha256}")
     return 0
+
+
+def _holds(path: str, content: str) -> bool:
+    """Whether a file holds exactly this text."""
+    wanted = content.encode("utf-8", "replace")
+    try:
+        with open_regular(path, "questions") as file:
+            return file.read(len(wanted) + 1) == wanted
+    except (OSError, UnreadableInput):
+        return False
 
 
 def _share(text: str | None) -> float | None:

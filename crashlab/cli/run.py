@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +11,8 @@ import click
 from crashlab.cli import exitcode
 from crashlab.cli.recordingoptions import evidence_options, report_options
 from crashlab.cli.spelled import SECONDS, SECONDS_OR_NEVER
-from crashlab.cli.voice import tell
+from crashlab.cli.unusable import warn_of_variable
+from crashlab.cli.voice import line, tell
 from crashlab.cli.width import page_width
 from crashlab.errors import CrashlabError
 from crashlab.report.safe import one_line
@@ -81,14 +83,18 @@ def run(
     """Run a program so that a GPU fault, a hang or a crash leaves evidence, and say what happened.
 
     The program's output goes where it went before and is recorded as well. Nothing is ended while a
-    GPU dump is being written. SIGUSR1 takes hang evidence now; Ctrl-C once ends the program after any
-    dump, twice at once.
+    GPU dump is being written. Ctrl-C, SIGTERM or a closed terminal (SIGHUP; not under nohup) ends the
+    program after any dump, Ctrl-C or SIGTERM twice at once; none of them is followed by a restart.
+    SIGUSR1 takes evidence now: host stacks, and GPU dumps, after which the driver ends the dumped
+    processes (--no-hang-dumps: the program goes on). When nobody reads its output any more
+    (... | head), the program is not told: it goes on and is recorded.
 
     \b
     Examples:
       crashlab run -- ./my_program --size 4096
       crashlab run --stall-after 5m -- vllm serve MODEL
-      crashlab run --restart 5 --max-dumps-bytes 50G --out /data/case -- python train.py
+      crashlab run --restart 5 --max-dumps-bytes 50G --out /data/case -- \\
+        python train.py
       crashlab run --print-env kubernetes --out /evidence
 
     Exit code: that of the program when nothing was found; else 10 fault (dump analysed), 11 fault
@@ -131,6 +137,7 @@ class _Run:
         self._config = self._configure(plan, command)
         describe(writer, self._config, {k: v for k, v in options.items() if v is not None})
         self._say(f"evidence goes to {writer.path}")
+        warn_of_variable()  # before the program starts: after the crash it would be too late to mend them
         for one in plan.confounds:
             self._say(f"note: {one.name}={one.value} {one.severity} the evidence: {one.why}")
 
@@ -141,14 +148,20 @@ class _Run:
         from crashlab.capture.signals import SignalBox
 
         restarts = self._options["restart"]
-        with SignalBox() as box:
-            results = run_attempts(
-                box,
-                restarts if isinstance(restarts, int) else 0,
-                lambda number: run_one(self._config, self._writer, box, number, say=self._say),
-                lambda result: self._after(result, box),
-                say=self._say,
-            )
+        try:
+            with SignalBox() as box:
+                results = run_attempts(
+                    box,
+                    restarts if isinstance(restarts, int) else 0,
+                    lambda number: run_one(self._config, self._writer, box, number, say=self._say),
+                    lambda result: self._after(result, box),
+                    say=self._say,
+                )
+        except (
+            CrashlabError
+        ) as error:  # the program could not be started: the record is complete all the same
+            self._writer.finish(exit_code=error.exit_code)
+            raise
         code = self._exit_code(results)
         self._writer.finish(exit_code=code)
         for problem in self._writer.problems:
@@ -184,14 +197,16 @@ class _Run:
         if not result.suspicious:
             if result.shell_code and not result.interrupts:
                 self._say(
-                    f"it ended with exit code {result.shell_code}, and nothing tells of the GPU; "
+                    f"it {_how(result)}, and nothing tells of the GPU; "
                     f"'crashlab analyze {self._writer.path}' reads the record"
                 )
             return True
         name = f"attempt {result.attempt}: " if result.attempt > 1 else ""
-        self._say(f"{name}something happened; examining the evidence")
         if self._options["no_analysis"]:
+            again = f"'crashlab analyze {self._writer.path}' examines the evidence"
+            self._say(f"{name}something happened; {again} (--no-analysis)")
             return True
+        self._say(f"{name}something happened; examining the evidence")
         try:
             with box.released():
                 self._examine(result.attempt)
@@ -221,10 +236,10 @@ class _Run:
         verdict = report.verdict
         self._writer.event("analysed", attempt=attempt, verdict=verdict.kind, headline=verdict.headline)
         if self._quiet:
-            click.echo(one_line(verdict.headline), err=True)
+            line(one_line(verdict.headline))
         else:
             verbose = bool(self._options["verbose"])
-            click.echo(text.render(report, verbose=verbose, width=page_width()), nl=False, err=True)
+            line(text.render(report, verbose=verbose, width=page_width()).rstrip("\n"))
 
     def _exit_code(self, results: list[AttemptResult]) -> int:
         """The first finding decides; without one the program's own code, or 130 after Ctrl-C."""
@@ -241,3 +256,13 @@ class _Run:
     def _say(self, text: str) -> None:
         if not self._quiet:
             self._quiet = not tell(text)  # nobody reads stderr any more: go on recording
+
+
+def _how(result: AttemptResult) -> str:
+    """How the command ended, where nothing is to be examined."""
+    code = f"exit code {result.shell_code}"
+    if result.killed and result.signal == signal.SIGKILL:
+        return f"was killed (SIGKILL) after it had been asked to end ({code})"
+    if result.ended_by == "user":
+        return f"was ended on request ({code})"
+    return f"ended with {code}"

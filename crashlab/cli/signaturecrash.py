@@ -13,6 +13,7 @@ import click
 from crashlab.cli.given import Given
 from crashlab.cli.signatureoptions import catalogue_option, json_option
 from crashlab.cli.tofile import write_file
+from crashlab.cli.unusable import warn
 from crashlab.cli.width import sentence_width
 from crashlab.errors import UnreadableInput, UsageError
 from crashlab.facts import Hypothesis, SignatureMatch
@@ -71,11 +72,14 @@ def match_report(
 
     if as_json:
         Given(click.get_current_context()).idle(("verbose",), "JSON always holds everything.")
+    skipped: list[catalogue.Skipped] = []
+    entries = catalogue.packed(folders, skipped=skipped)
+    warn(skipped)
     found = match(
         _read_report(report) if report is not None else None,
         env=parse_options(env),
         log=_log_lines(logs),
-        entries=catalogue.packed(folders),
+        entries=entries,
     )
     if as_json:
         from crashlab.report.jsonio import to_json
@@ -108,10 +112,13 @@ def new_entry(report: str, name: str | None, output: str | None) -> int:
 
     \b
     Example:
-      crashlab signatures new report.json --id MY-KERNEL-OOB -o my-signatures/my-kernel-oob.toml
+      crashlab signatures new report.json --id MY-KERNEL-OOB \\
+        -o my-signatures/my-kernel-oob.toml
     """
     from crashlab.signatures.draft import draft
 
+    if name is not None:
+        _check_id(name)
     text = draft(_read_report(report), name)
     _prove(text)
     if output is None:
@@ -121,6 +128,21 @@ def new_entry(report: str, name: str | None, output: str | None) -> int:
     click.echo(f"wrote {output}: describe the cause, then run `crashlab signatures check --catalogue "
                f"{os.path.dirname(output) or '.'}`", err=True)  # fmt: skip
     return 0
+
+
+def _check_id(name: str) -> None:
+    """UsageError for an id that no entry can have, before the crash is read."""
+    from crashlab.signatures.schema import is_id
+
+    if not is_id(name):
+        raise UsageError(
+            f"--id {name[:64]!r}: an id is 3 to 64 upper-case letters, digits and hyphens.",
+            hint="For example --id MY-KERNEL-OOB.",
+        )
+    if any(card.id == name for card in catalogue.cards()):
+        raise UsageError(
+            f"--id {name}: this id is taken by an entry that ships with crashlab.", hint="Choose another id."
+        )
 
 
 def _prove(text: str) -> None:
@@ -155,8 +177,8 @@ def _read_report(path: str) -> Any:
         data = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise UnreadableInput(
-            f"{path} is neither JSON nor a GPU core dump: {error}",
-            hint="Give the report.json that crashlab wrote, or logs with --log.",
+            f"{'standard input' if path == '-' else path} {_what_it_is(raw)}",
+            hint="Give the report.json that crashlab wrote; 'crashlab signatures match --log FILE' reads logs.",
         ) from error
     if not isinstance(data, dict) or not isinstance(data.get("verdict"), dict):
         raise UnreadableInput(
@@ -164,6 +186,16 @@ def _read_report(path: str) -> Any:
             hint="Write one with `crashlab analyze CORE --json > report.json`.",
         )
     return data
+
+
+def _what_it_is(raw: bytes) -> str:
+    """What is wrong with bytes that are no JSON, in words that need no knowledge of JSON."""
+    start = raw.lstrip()[:1]
+    if not start:
+        return "is empty."
+    if start in (b"{", b"["):
+        return "is neither JSON nor a GPU core dump: it begins like JSON and is cut short or damaged."
+    return "is neither JSON nor a GPU core dump."
 
 
 def _log_lines(paths: Sequence[str]) -> Iterator[str]:

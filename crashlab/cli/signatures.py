@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from crashlab.cli.given import Given
 from crashlab.cli.signaturecrash import match_report, new_entry
 from crashlab.cli.signatureoptions import catalogue_option, json_option
-from crashlab.cli.width import table_width
+from crashlab.cli.unusable import warn
+from crashlab.cli.width import sentence_width, table_width
 from crashlab.errors import UsageError
 from crashlab.postmortem.words import counted
 from crashlab.report.jsontext import written
 from crashlab.report.safe import one_line
 from crashlab.signatures import catalogue
 from crashlab.signatures.entry import CONFIDENCES, KINDS, STATUSES, Entry, to_plain
+
+if TYPE_CHECKING:
+    from crashlab.report.text import Piece
 
 _LEAD = 58
 """Columns of id, kind and status."""
@@ -64,7 +68,7 @@ def list_entries(
     wanted = {"kind": kind, "status": status, "confidence": confidence}
     chosen = [
         entry
-        for entry in catalogue.load(folders)
+        for entry in _loaded(folders)
         if all(value is None or getattr(entry, key) == value for key, value in wanted.items())
         and (arch is None or _concerns(entry, arch))
         and (word is None or word.lower() in str(entry).lower())
@@ -77,6 +81,14 @@ def list_entries(
         click.echo(line)
     click.echo(counted(len(chosen), "entry", "entries"), err=True)
     return 0
+
+
+def _loaded(folders: Sequence[str]) -> Sequence[Entry]:
+    """All entries that can be used; a line on standard error for each other one."""
+    skipped: list[catalogue.Skipped] = []
+    entries = catalogue.load(folders, skipped=skipped)
+    warn(skipped)
+    return entries
 
 
 def _listed(entries: Sequence[Entry], width: int | None) -> Iterator[str]:
@@ -127,15 +139,30 @@ def show_entry(name: str, folders: Sequence[str], as_json: bool) -> int:
     Example:
       crashlab signatures show CUDNN-SM120-FORT-STS
     """
-    entry = catalogue.find(catalogue.load(folders), name)
+    entry = catalogue.find(_loaded(folders), name)
     if as_json:
         click.echo(written({**to_plain(entry), "source": entry.source}))
         return 0
-    from crashlab.signatures.document import section
+    from crashlab.report.text import page
 
-    for line in section(entry).splitlines():
-        click.echo(one_line(line))
+    click.echo(page(_entry(entry), sentence_width()), nl=False)
     return 0
+
+
+def _entry(entry: Entry) -> Iterator[Piece]:
+    """The entry's section of the page, with words where a crash fills something in."""
+    from crashlab.report.text import Paragraph
+    from crashlab.signatures.document import section
+    from crashlab.signatures.sentences import spelled
+
+    plain = section(entry)
+    told = spelled(plain)
+    for line in told.splitlines():
+        lead = "- " if line.startswith("- ") else ""
+        yield Paragraph(one_line(line[len(lead) :]), lead, " " * len(lead)) if line else ""
+    if told != plain:
+        yield ""
+        yield Paragraph("Words in <angle brackets> are filled in from the crash.")
 
 
 signatures.add_command(match_report)

@@ -10,6 +10,7 @@ import click
 
 from crashlab.cli.recordingoptions import evidence_options, report_options
 from crashlab.cli.spelled import COUNT, JSON_OBJECT, RANGE, TIME, FiniteRange
+from crashlab.cli.unusable import warn_of_variable
 from crashlab.cli.voice import result
 from crashlab.cli.voice import tell as say
 from crashlab.cli.width import page_width
@@ -60,7 +61,7 @@ _SHAPES = (
     "--for", "budget_for", type=TIME, metavar="TIME", help="End after this long under load (50m, 24h)."
 )
 @click.option("--steps", type=COUNT, metavar="N", help="End after so many engine steps (20k).")
-@click.option("--requests", type=COUNT, metavar="N", help="End after so many requests.")
+@click.option("--requests", type=COUNT, metavar="N", help="End after so many answered requests.")
 @click.option("--until-fault", is_flag=True, help="No budget: go on until something is found (the default).")
 @click.option(
     "--repeat", type=click.IntRange(1), default=1, show_default=True, help="Attempts, one fault each."
@@ -107,11 +108,16 @@ def soak(command: tuple[str, ...], **options: Any) -> int:
     \b
     Examples:
       crashlab soak --for 50m -- vllm serve MODEL
-      crashlab soak --shape decode-heavy --repeat 5 -- vllm serve MODEL -cc.cudagraph_mode=FULL_DECODE_ONLY
-      crashlab soak --clients 32 --input-tokens 2k:3k --output-tokens 256 --ignore-eos -- vllm serve MODEL
-      crashlab soak --replay crashlab-runs/20261130T012345Z-vllm -- vllm serve MODEL --enforce-eager
+      crashlab soak --shape decode-heavy --repeat 5 -- \\
+        vllm serve MODEL -cc.cudagraph_mode=FULL_DECODE_ONLY
+      crashlab soak --clients 32 --input-tokens 2k:3k --output-tokens 256 \\
+        --ignore-eos -- vllm serve MODEL
+      crashlab soak --replay crashlab-runs/20261130T012345Z-vllm -- \\
+        vllm serve MODEL --enforce-eager
       crashlab soak --url http://gpu-host:8000 --for 10m
-      crashlab soak --load-cmd 'vllm bench serve --base-url {url} --model {model}' -- vllm serve MODEL
+      crashlab soak --load-cmd \\
+        'vllm bench serve --base-url {url} --model {model}' \\
+        -- vllm serve MODEL
 
     Exit code: 0 nothing found, 10 GPU fault, 11 fault without a usable dump, 12 stall, 13 garbage,
     14 never ready, 15 inconclusive, 16 host-side death, 130 interrupted.
@@ -145,6 +151,7 @@ def soak(command: tuple[str, ...], **options: Any) -> int:
     )
     if not options["quiet"] and not options["json_lines"]:
         say(f"evidence goes to {writer.path}")
+    warn_of_variable()  # before the load: after the crash it would be too late to mend them
     code = run.go()
     show(run, as_json=options["as_json"], quiet=options["quiet"], verbose=options["verbose"])
     return code

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from crashlab.soak.settings import SoakSettings
 
 _ENDS = ("fault", "died", "stall", "garbage")
-_ENDED = {"fault": "GPU fault", "died": "the server died", "never-ready": "never ready"}
+_ENDED = {
+    "fault": "GPU fault",
+    "died": "the server died",
+    "never-ready": "never ready",
+    "refuses": "no load could be put on the server",
+    "failing": "requests fail",
+}
 """What is said of an outcome before the evidence was looked at."""
 INTERRUPTED = 130
 

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 _PLAIN_SECONDS = 60.0
 _NEWS_SECONDS = 2.0
 """A server that starts may give another reason for not being ready at each try."""
-_STYLES = {"STALLED": "bold red", "DEAD": "bold red", "DUMPING": "bold yellow", "PREFILLING": "cyan"}
+_STYLES = {
+    "FAILING": "bold red", "STALLED": "bold red", "DEAD": "bold red", "DUMPING": "bold yellow", "PREFILLING": "cyan",
+}  # fmt: skip
 
 
 class View:
@@ -139,7 +141,7 @@ def rows_of(snapshot: Snapshot) -> list[tuple[str, str]]:
         ("failed", f"{snapshot.errors:,}" if snapshot.errors else ""),
         ("refused (429)", f"{snapshot.rejected:,}" if snapshot.rejected else ""),
         ("odd answers", f"{snapshot.flagged:,}" if snapshot.flagged else ""),
-        ("GPU faults", str(snapshot.faults) if snapshot.faults else ""),
+        ("signs of a GPU fault", str(snapshot.faults) if snapshot.faults else ""),
         ("dump", f"{snapshot.dump_bytes:,} bytes" if snapshot.dump_bytes else ""),
     ]
     return [(name, value) for name, value in rows if value]

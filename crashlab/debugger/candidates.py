@@ -16,6 +16,7 @@ from crashlab.debugger.version import (
     parse_version,
     spell,
 )
+from crashlab.errors import MissingTool
 
 PROGRAM = "cuda-gdb"
 OPTION = "option"
@@ -72,6 +73,16 @@ def find(
         seen.add(real)
         found.append(probe(path, source, runner=runner))
     return tuple(found)
+
+
+def require(option: str) -> None:
+    """MissingTool unless the program (or the folder of a cuda-gdb) that ``option`` names can be run."""
+    path, _ = next(_paths(option, {}, ""))
+    if not (os.path.isfile(path) and os.access(path, os.X_OK)):
+        raise MissingTool(
+            f"--debugger: {path} is no program that can be run.",
+            hint="Check the path, or leave it out: a cuda-gdb that is installed is found.",
+        )
 
 
 def _paths(option: str | None, env: Mapping[str, str], toolkits: str) -> Iterator[tuple[str, str]]:

@@ -137,7 +137,10 @@ class Tool(NamedTuple):
 
 
 class Case(NamedTuple):
-    """One of several dumps analysed together. ``role``: origin, sympathetic, bystander or unreadable."""
+    """One of several dumps analysed together.
+
+    ``role``: origin, sympathetic, bystander, apart (written minutes from the origin's) or unreadable.
+    """
 
     input: str
     role: str

@@ -46,8 +46,9 @@ def _view_of(handle: int, name: str, limit: int | None) -> tuple[memoryview, int
 
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
+        what = "a folder, not a file" if stat.S_ISDIR(status.st_mode) else "not a regular file"
         raise UnreadableDump(
-            f"{name} is not a regular file.",
+            f"{name} is {what}.",
             reason="not-found",
             hint="Give the dump file itself, or a folder of dumps to 'crashlab analyze DIR'.",
         )

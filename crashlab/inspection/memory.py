@@ -67,10 +67,22 @@ def at_address(dump: CoreDump, address: int, length: int) -> Table:
     for section in dump.memory_ranges():
         if section.address <= address < section.address + section.size:
             return _dump_bytes(dump, section, address - section.address, length, base=section.address)
+    if any(section.size for section in dump.memory_ranges()):
+        raise UsageError(
+            f"Address {hex(address)} is in no dumped range.",
+            hint="'crashlab inspect CORE memory' lists what was dumped.",
+        )
     raise UsageError(
-        f"Address {hex(address)} is in no dumped range.",
-        hint="'crashlab inspect CORE memory' lists what was dumped.",
+        f"No global memory is in this dump ({_recorded(dump)}), so nothing is known of address {hex(address)}.",
+        hint="'crashlab inspect CORE params' has the kernels' parameters, tensor maps among them; record with "
+        "--dump full for all memory.",
     )
+
+
+def _recorded(dump: CoreDump) -> str:
+    kinds = (layout.SHARED_MEMORY, layout.LOCAL_MEMORY)
+    held = [layout.TYPE_NAMES[kind] for kind in kinds if any(s.size for s in dump.sections.of_kind(kind))]
+    return f"of memory it has only {' and '.join(held)}" if held else "a light dump, without memory"
 
 
 def _dump_bytes(dump: CoreDump, section: Section, offset: int, length: int, *, base: int) -> Table:

@@ -68,7 +68,8 @@ def who(accesses: Iterable[Access]) -> str:
     name = thread_range(threads)
     if len(blocks) == 1:
         return f"{name} of block {blocks[0]}" if blocks[0] is not None else name
-    return f"{name} of block {blocks[0]} and threads of {len(blocks) - 1} more blocks ({len(listed)} threads)"
+    rest = counted(len(blocks) - 1, "more block")
+    return f"{name} of block {blocks[0]} and threads of {rest} ({len(listed)} threads)"
 
 
 def thread_range(threads: Sequence[Dim3]) -> str:

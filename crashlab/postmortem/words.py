@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 _SPOKEN_WITH_VOWEL = ("11", "18")
 
 
@@ -17,3 +19,9 @@ def article(following: int | str) -> str:
     digits = str(abs(following))
     lead = digits[: (len(digits) - 1) % 3 + 1]
     return "an" if lead[0] == "8" or lead in _SPOKEN_WITH_VOWEL else "a"
+
+
+def joined(reasons: Iterable[str]) -> str:
+    """``one; two``: where a reason is a sentence, its full stop does not stand before the semicolon."""
+    *before, last = ("", *reasons)
+    return "; ".join([*(reason.removesuffix(".") for reason in before[1:]), last])

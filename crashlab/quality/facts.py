@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from crashlab.facts import EnvFact, SignatureMatch, Tool
+from crashlab.postmortem.words import counted
 from crashlab.quality.answered import Counts, Share
 from crashlab.quality.degenerate import Example
 from crashlab.quality.divergence import Divergence, Said
@@ -194,3 +195,9 @@ class QualityReport(NamedTuple):
     signatures: tuple[SignatureMatch, ...] = ()
     controls: tuple[Control, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def asked(self) -> str:
+        """``200 questions``, ``none of 200 questions`` where no arm ever took one."""
+        questions = counted(self.suite.questions, "question")
+        return questions if any(arm.passes for arm in self.arms) else f"none of {questions}"

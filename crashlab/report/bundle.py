@@ -21,6 +21,8 @@ SCHEMA = "crashlab.bundle/1"
 PART_LIMIT = 24_000_000
 """GitHub takes .zip attachments up to 25 MB; a little is left for the archive's own tables."""
 _CHUNK = 20_000_000
+_WITH_CUBIN = ("gpu-fault", "device-assert", "trap", "hang")
+"""Verdicts of which a reader of the bundle expects the faulting cubin."""
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 _README = """This is a crash report bundle of crashlab. manifest.json lists every file with its SHA-256 and
 says what was taken out of it. report.html and report.txt are the report for people, report.json is
@@ -75,8 +77,11 @@ def write(
     target: Path,
     options: Options = DEFAULTS,
     timeline: Timeline | None = None,
+    dump: Path | None = None,
 ) -> Bundle:
-    """Write the bundle of a report and, if given, its run directory. Existing files are not overwritten.
+    """Write the bundle of a report and, if given, its run directory, or the one ``dump`` that it is about.
+
+    Existing files are not overwritten.
 
     Raises UsageError when the target exists or is no ``.zip``.
     """
@@ -90,6 +95,8 @@ def write(
         )
     redactor = Redactor(users=options.users, hosts=options.hosts)
     found, texts = bundlefiles.read_all(folder) if folder is not None else ([], {})
+    if folder is None and dump is not None:
+        found = [bundlefiles.Found(dump, dump.name, "dump")]
     redactor.learn_report(report)
     for item in found:
         redactor.learn(item.path.name)
@@ -106,6 +113,7 @@ def _collect(
     timeline: Timeline | None, left: list[Left],
 ) -> Iterator[Entry]:  # fmt: skip
     before = dict(redactor.counts)
+    cubins: list[str | None] = []
     clean = redactor.copy(timeline) if timeline is not None else None
     yield from _forms(redactor.report(report), clean, lambda: _since(before, redactor))
     for item in found:
@@ -113,11 +121,16 @@ def _collect(
         if item.kind is None:
             left.append(Left(name, item.why or "not wanted"))
         elif item.kind == "dump":
-            yield from _dump(item, name, report, redactor, options, left)
+            yield from _dump(item, name, report, redactor, options, left, cubins)
         else:
             before = dict(redactor.counts)
             data = bundlefiles.cleaned(item, texts.pop(item.name), redactor)
             yield from _pieces(f"raw/{name}", iter([data]), before, redactor)
+    if None not in cubins and report.verdict.kind in _WITH_CUBIN:
+        why = next(
+            (why for why in cubins if why is not None), "there is no readable dump of the verdict here"
+        )
+        left.append(Left("faulting.cubin", why))
 
 
 def _forms(
@@ -138,9 +151,13 @@ def _forms(
 
 
 def _dump(
-    item: bundlefiles.Found, name: str, report: facts.Report, redactor: Redactor, options: Options, left: list[Left]
+    item: bundlefiles.Found, name: str, report: facts.Report, redactor: Redactor, options: Options, left: list[Left],
+    cubins: list[str | None],
 ) -> Iterator[Entry]:  # fmt: skip
-    """The faulting cubin of the verdict's dump, and the dump itself when it was asked for."""
+    """The faulting cubin of the verdict's dump, and the dump itself when it was asked for.
+
+    ``cubins`` gets None for a cubin that is there, else why it is not.
+    """
     try:
         dump = CoreDump.open(item.path)
     except UnreadableDump as error:
@@ -149,6 +166,7 @@ def _dump(
     accused = report.inputs[0].path if report.inputs else None
     if accused is None or item.path.name == accused or len(report.inputs) == 1:
         image = bundledump.faulting_cubin(dump, report)
+        cubins.append(None if image is not None else bundledump.why_no_cubin(dump, report))
         if image is not None:
             before = dict(redactor.counts)
             data = redactor.binary(image)

@@ -56,3 +56,13 @@ def faulting_cubin(dump: CoreDump, report: facts.Report) -> bytes | None:
     row = next((m for m in dump.modules if m.row == module.index), None)
     image = dump.image(row) if row is not None else None
     return bytes(image) if image else None
+
+
+def why_no_cubin(dump: CoreDump, report: facts.Report) -> str:
+    """Why :func:`faulting_cubin` has none, as a clause."""
+    module = report.verdict.module
+    if module is None or module.index is None:
+        return "no loaded module is known to hold the PC of the verdict"
+    if not any(m.row == module.index for m in dump.modules):
+        return f"the dump has no module {module.index}, which the report names"
+    return "the dump does not hold the image of the faulting module"

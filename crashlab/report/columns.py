@@ -8,6 +8,7 @@ from typing import NamedTuple
 GAP = "  "
 _NARROWEST = 16
 """Columns of words are not made narrower than this."""
+_SIGNS = (" =,|", "_-/")
 _SCREEN = 80
 """From here on a table that is still too wide stays one: what a terminal folds can be scanned, and a
 hundred rows as a list each could not."""
@@ -59,14 +60,31 @@ class Columns(NamedTuple):
 
 
 def broken(text: str, room: int) -> list[str]:
-    """Pieces of at most ``room`` characters, broken at blanks where there are any in their second half."""
+    """Pieces of at most ``room`` characters, broken at blanks, a longer word behind a sign in it."""
     out = []
     while len(text) > room:
-        at = text.rfind(" ", 0, room + 1)
-        at = room if at <= room // 2 else at
+        at = _break(text, room)
         out.append(text[:at].rstrip())
         text = text[at:].lstrip()
     return [*out, text] if text or not out else out
+
+
+def _break(text: str, room: int) -> int:
+    at = text.rfind(" ", 0, room + 1)
+    if at > room // 2 or (at > 0 and len(text[at + 1 :].split(" ", 1)[0]) <= room):
+        return at
+    return in_word(text, room)
+
+
+def in_word(text: str, room: int) -> int:
+    """Where a text is broken that has no blank to be broken at: behind a sign that joins, else where the room ends."""
+    for signs in _SIGNS:
+        at = max(text.rfind(sign, 0, room) for sign in signs) + 1
+        ends = (found for sign in (*signs, " ") if (found := text.find(sign, at)) >= 0)
+        following = min(ends, default=len(text)) + 1
+        if at > room // 2 or (at > 0 and following - at <= room):
+            return at
+    return room
 
 
 def _narrowed(widths: Sequence[int], words: Sequence[bool], room: int) -> list[int]:

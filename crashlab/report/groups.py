@@ -15,6 +15,8 @@ from crashlab.report.options import AnalyzeOptions
 
 SCHEMA = "crashlab.groups/1"
 _MAGIC = (b"\x7fELF", b"\x1f\x8b", b"\xfd7zXZ")
+_NAMES = tuple(f"{end}{packed}" for end in (".nvcudmp", ".core") for packed in ("", ".gz", ".xz", ".zst"))
+"""A file of such a name was meant to be a dump, whatever became of it: a killed driver leaves it empty."""
 _LISTED = 50
 
 
@@ -54,7 +56,8 @@ class Groups(NamedTuple):
 
 
 def dumps_in(folder: str) -> tuple[list[str], int]:
-    """Files of a folder (and its ``cores`` folder) that begin like a dump, sorted, and how many do not."""
+    """Files of a folder (and its ``cores`` folder) that begin like a dump or are named like one, sorted, and
+    how many others there are."""
     found, skipped = [], 0
     for place in (folder, os.path.join(folder, "cores")):
         try:
@@ -69,17 +72,25 @@ def dumps_in(folder: str) -> tuple[list[str], int]:
             path = os.path.join(place, name)
             if not os.path.isfile(path):
                 continue
-            if _begins_like_a_dump(path):
+            if name.lower().endswith(_NAMES) or begins_like_a_dump(path):
                 found.append(path)
             else:
                 skipped += 1
     return found, skipped
 
 
-def _begins_like_a_dump(path: str) -> bool:
+def begins_like_a_dump(path: str) -> bool:
+    """Whether a file begins like an ELF or a compressed file."""
     try:
         with open(path, "rb") as file:
             return file.read(6).startswith(_MAGIC)
+    except OSError:
+        return False
+
+
+def _is_empty(path: str) -> bool:
+    try:
+        return os.path.getsize(path) == 0
     except OSError:
         return False
 
@@ -100,8 +111,12 @@ def analyze_folder(folder: str, options: AnalyzeOptions, read: Reader | None = N
             f"{folder} holds no GPU core dump.",
             hint="Give the folder that CUDA_COREDUMP_FILE points into, or a run directory.",
         )
-    kept, copies = distinct(paths)
-    found = group(folder, (read or read_here)([os.fspath(path) for path in kept], options), skipped)
+    empty = {path for path in paths if _is_empty(path)}
+    kept, copies = distinct([path for path in paths if path not in empty])
+    # Two empty files are two crashes whose dumps were lost, not copies of one.
+    read_ones = {os.fspath(path) for path in kept} | empty
+    ordered = [path for path in paths if path in read_ones]
+    found = group(folder, (read or read_here)(ordered, options), skipped)
     told = (
         f"{os.path.basename(os.fspath(copy.path))} = {os.path.basename(os.fspath(copy.original))}"
         for copy in copies[:_LISTED]

@@ -43,7 +43,9 @@ def last(events: Iterable[Event], kind: str) -> Event | None:
 def signal_of(events: Iterable[Event]) -> str | None:
     """The signal that ended the command, SIGABRT say, unless it was ended by us or on request."""
     ended = last(events, "ended")
-    return ended.text("signal") if ended is not None and ended.text("ended_by") is None else None
+    # What outlived the command was ended by us; the command itself had ended before.
+    own = ended is not None and ended.text("ended_by") in (None, "outlived")
+    return ended.text("signal") if ended is not None and own else None
 
 
 def run_of(run: RunFolder, attempt: int, outcome: str) -> facts.Run:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from crashlab import facts
 from crashlab.capture.confounds import find_confounds
 from crashlab.postmortem.words import counted
+from crashlab.report.endedby import how
 from crashlab.report.runfacts import last, pids_of, signal_of
 from crashlab.rundir.reader import Event, RunFolder
 
@@ -30,9 +31,12 @@ def settle(report: facts.Report, run: RunFolder, attempt: int, has_dump: bool) -
         report = report._replace(verdict=report.verdict._replace(confidence=known))
         own = []
     report = report._replace(provenance=(*report.provenance, *notes, *own))
-    hang = last(events, "hang")
+    hang = _hang(events)
     if report.verdict.kind not in _OPEN:
         return report
+    not_started = last(events, "not-started")
+    if not_started is not None and last(events, "started") is None:
+        return report._replace(verdict=_not_started(not_started))
     if hang is not None and last(events, "after-fault") is None:
         return report._replace(verdict=_stalled(report.verdict, hang, events, has_dump))
     if has_dump:
@@ -41,8 +45,30 @@ def settle(report: facts.Report, run: RunFolder, attempt: int, has_dump: bool) -
     if signal_of(events) is not None:
         return report._replace(verdict=_killed(str(signal_of(events)), events))
     if ended is not None and report.verdict.kind == "inconclusive":
-        return report._replace(verdict=_nothing(ended))
+        return report._replace(verdict=_nothing(ended, events))
     return report
+
+
+def _hang(events: tuple[Event, ...]) -> Event | None:
+    """Why the program counts as hung. Evidence that was asked for is none of it if the program then went on to
+    its own end and no dump was asked for with success (the driver ends what it dumps)."""
+    found = [event for event in events if event.kind == "hang"]
+    real = [event for event in found if event.fields.get("requested") is not True]
+    ended = last(events, "ended")
+    dumped = any(e.kind == "asked-for-dump" and e.fields.get("ok") is True for e in events)
+    alone = ended is not None and ended.text("ended_by") in (None, "outlived")
+    if found and not real and alone and not (dumped and signal_of(events) is not None):
+        return None
+    return last(real or found, "hang")
+
+
+def _not_started(event: Event) -> facts.Verdict:
+    why = event.text("why")
+    return facts.Verdict(
+        "inconclusive",
+        "The program could not be started" + (f": {why}" if why else ""),
+        confidence=facts.Confidence("high", ("the run's record",)),
+    )
 
 
 def _stalled(old: facts.Verdict, hang: Event, events: tuple[Event, ...], has_dump: bool) -> facts.Verdict:
@@ -86,16 +112,10 @@ def _killed(name: str, events: tuple[Event, ...]) -> facts.Verdict:
     )
 
 
-def _nothing(ended: Event) -> facts.Verdict:
-    code, by = ended.number("exit_code"), ended.text("ended_by")
-    how = f"ended with exit code {code}" if code is not None else "ended"
-    if by == "user":
-        how = "was ended on request"
-    elif by is not None:
-        how = f"was ended by crashlab ({by})"
+def _nothing(ended: Event, events: tuple[Event, ...]) -> facts.Verdict:
     return facts.Verdict(
         "no-fault",
-        f"No GPU fault was seen; the program {how}",
+        f"No GPU fault was seen; the program {how(ended, events)}",
         confidence=facts.Confidence(
             "medium", ("no dump was written, and neither output nor kernel log tells of a fault",)
         ),
@@ -125,9 +145,7 @@ def _notes(run: RunFolder, events: tuple[Event, ...]) -> list[str]:
     out = []
     ended = last(events, "ended")
     if ended is not None:
-        code, signal, by = ended.number("exit_code"), ended.text("signal"), ended.text("ended_by")
-        how = f"by {signal}" if signal else f"with exit code {code}"
-        out.append(f"The command ended {how}" + (f", ended by {by}." if by else "."))
+        out.append(f"The command {how(ended, events)}.")
     elif last(events, "started") is not None:
         out.append("How the command ended was not recorded.")
     confounds = run.info.get("confounds")
@@ -140,7 +158,23 @@ def _notes(run: RunFolder, events: tuple[Event, ...]) -> list[str]:
         out.append(
             f"Host stacks: {counted(len(stacks), 'file')} in host/ ({shown}{', …' if len(stacks) > 3 else ''})."
         )
+    out += _snapshots(events)
     for event in events:
         if event.kind == "duplicate-libraries" and (what := event.text("what")):
             out.append(f"{what}.")
     return out
+
+
+def _snapshots(events: tuple[Event, ...]) -> Iterator[str]:
+    """What was taken because somebody asked for it."""
+    if not any(e.kind == "hang" and e.fields.get("requested") is True for e in events):
+        return
+    asked = [event for event in events if event.kind == "asked-for-dump"]
+    taken = sum(1 for event in asked if event.fields.get("ok") is True)
+    dumps = "no GPU dump could be asked for"
+    if taken:
+        dumps = f"{counted(taken, 'process', 'processes')} took the request for a GPU dump"
+    elif not asked:
+        dumps = "no GPU dump was asked for"
+    went_on = "; the program went on to its own end" if _hang(events) is None else ""
+    yield f"Evidence was asked for by SIGUSR1: {dumps}{went_on}."

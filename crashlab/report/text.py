@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from crashlab import facts
 from crashlab.cubin.demangle import demangle
 from crashlab.postmortem.wording import file_line, short_name
-from crashlab.postmortem.words import counted
+from crashlab.postmortem.words import counted, joined
 from crashlab.report.safe import one_line
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ _LABEL = 13
 _NARROW = 60
 _WINDOW_BEFORE, _WINDOW_AFTER = 3, 2
 _ORIGIN = 4
+_NOTE = 8
+"""A note below its instruction stands this much further in: under the instruction's address and beyond its mark."""
 
 
 class Paragraph(NamedTuple):
@@ -33,8 +35,26 @@ class Paragraph(NamedTuple):
     rest: str = ""
 
 
-Piece: TypeAlias = "str | Paragraph | Columns"
-"""A line of code or the like, which is broken only on a screen narrower than 60 columns; a paragraph; a table."""
+class Noted(NamedTuple):
+    """A line of code with a note behind it, or below it where both are wider than the page."""
+
+    text: str
+    note: str
+
+    def lines(self, width: int) -> Iterator[str]:
+        """The line, or the code and then its note, which is broken like a paragraph."""
+        whole = f"{self.text}   {self.note}"
+        if len(whole) <= width:
+            yield whole
+            return
+        lead = " " * (len(self.text) - len(self.text.lstrip()) + _NOTE)
+        yield from _code_lines(self.text, width)
+        yield from _wrapped(Paragraph(self.note, lead, f"{lead}  "), width)
+
+
+Piece: TypeAlias = "str | Paragraph | Noted | Columns"
+"""A line of code or the like, which is broken only on a screen narrower than 60 columns; a paragraph; code with a
+note; a table."""
 
 
 def render(report: facts.Report, *, verbose: bool = False, width: int = WIDTH) -> str:
@@ -50,12 +70,17 @@ def page(pieces: Iterable[Piece], width: int) -> str:
             lines += _wrapped(piece, width)
         elif not isinstance(piece, str):
             lines += piece.lines(width)
-        elif len(piece) <= width or width >= _NARROW:
-            lines.append(piece)
         else:
-            lead = piece[: len(piece) - len(piece.lstrip())]
-            lines += _wrapped(Paragraph(piece.lstrip(), lead, f"{lead}    "), width)
+            lines += _code_lines(piece, width)
     return "\n".join(lines) + "\n"
+
+
+def _code_lines(text: str, width: int) -> Iterator[str]:
+    if len(text) <= width or width >= _NARROW:
+        yield text
+    else:
+        lead = text[: len(text) - len(text.lstrip())]
+        yield from _wrapped(Paragraph(text.lstrip(), lead, f"{lead}    "), width)
 
 
 def _row(label: str, value: str | None) -> Iterator[Paragraph]:
@@ -70,8 +95,10 @@ def _wrapped(paragraph: Paragraph, width: int) -> Iterator[str]:
     room = max(1, width - len(indent))
     while len(text) > room:
         at = text.rfind(" ", 0, room + 1)
-        if at <= room // 2:
-            at = room
+        if at <= room // 2 and (at <= 0 or len(text[at + 1 :].split(" ", 1)[0]) > width - len(rest)):
+            from crashlab.report.columns import in_word  # few reports have so long a word
+
+            at = in_word(text, room)
         yield f"{indent}{text[:at].rstrip()}"
         text, indent, room = text[at:].lstrip(), rest, max(1, width - len(rest))
     yield f"{indent}{text}"
@@ -94,7 +121,7 @@ def _lines(report: facts.Report, verbose: bool) -> Iterator[Piece]:
     yield from _signature(report)
     yield from _inconsistencies(report)
     if verdict.confidence:
-        reasons = "; ".join(verdict.confidence.reasons)
+        reasons = joined(verdict.confidence.reasons)
         yield from _row("confidence", f"{verdict.confidence.level}: {reasons}")
     for sentence in verdict.does_not_mean:
         yield from _row("but", sentence)
@@ -170,7 +197,7 @@ def source_text(source: facts.Source) -> str:
     return text
 
 
-def _window(verdict: facts.Verdict, verbose: bool) -> Iterator[str]:
+def _window(verdict: facts.Verdict, verbose: bool) -> Iterator[Piece]:
     if not verdict.instruction or verdict.kind == "hang":
         return
     window = verdict.instruction.window
@@ -180,8 +207,8 @@ def _window(verdict: facts.Verdict, verbose: bool) -> Iterator[str]:
     chosen = window if verbose else window[max(0, at - _WINDOW_BEFORE) : at + _WINDOW_AFTER + 1]
     for line in chosen:
         mark = "=>" if line.fault else "  "
-        note = f"   ; {line.note}" if line.note else ""
-        yield f"  {mark} {line.pc}  {one_line(line.text)}{one_line(note)}"
+        code = f"  {mark} {line.pc}  {one_line(line.text)}"
+        yield Noted(code, one_line(f"; {line.note}")) if line.note else code
 
 
 def _place(verdict: facts.Verdict) -> Iterator[Paragraph]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ from crashlab.postmortem.log_check import cross_check
 from crashlab.postmortem.words import counted
 from crashlab.postmortem.xidjoin import join_xid
 
+NO_DUMP_NO_ADDRESS = "there is no dump"
+"""What findings from text say of an address, who do not know of the dump."""
 _BEFORE_DUMP, _AFTER_DUMP = 3600.0, 600.0
 """Seconds. The dump's stamp is from its end, and a big dump can take many minutes; Xid lines of the
 teardown follow it."""
@@ -104,15 +107,20 @@ def without_dump(
         if part.driver.dumps:
             readers.setdefault("driver_log", _driver_status(part))
         report = report._replace(provenance=(*report.provenance, *explain_missing(part.driver)))
+    logs = tuple(facts.Input(os.path.basename(path)) for path in text.paths)
+    lost = report.verdict.kind == "unreadable"
+    if lost:
+        report = report._replace(inputs=(*report.inputs, *logs))
     found = [finding for part in text.parts if (finding := from_evidence(part)) is not None]
     if found:
         # A file that names an exception says more than one that only tells of its consequences.
         best = min(found, key=lambda f: f.verdict.exception is None)
-        provenance = report.provenance
-        if report.verdict.kind == "unreadable":
+        provenance, verdict = report.provenance, best.verdict
+        if lost:
             provenance = (*provenance, report.verdict.headline)
+            verdict = _beside_unreadable(verdict, report.verdict)
         report = report._replace(
-            verdict=best.verdict,
+            verdict=verdict,
             faults=best.faults,
             host=best.host,
             bystanders=best.bystanders,
@@ -121,9 +129,22 @@ def without_dump(
         )
     else:
         told = tuple(s for part in text.parts if part.story is not None for s in part.story.sentences)
+        if lost and not text.xids:
+            told = (f"No GPU error was found in {', '.join(item.path for item in logs[:4])}.", *told)
         report = report._replace(provenance=tuple(dict.fromkeys((*report.provenance, *told))))
     report = _with_damage(report._replace(readers=readers), text)
     return join_xid(report, text.xids, process or _process(report, text))
+
+
+def _beside_unreadable(verdict: facts.Verdict, dump: facts.Verdict) -> facts.Verdict:
+    """A verdict from text that says why the dump beside it tells nothing: somebody may be able to mend that."""
+    reason = f"The dump cannot be read: {dump.headline.removeprefix('Unreadable: ')}"
+    confidence = verdict.confidence
+    if confidence is not None:
+        verdict = verdict._replace(confidence=confidence._replace(reasons=(reason, *confidence.reasons)))
+    if verdict.address is not None and verdict.address.why == NO_DUMP_NO_ADDRESS:
+        verdict = verdict._replace(address=verdict.address._replace(why="the dump cannot be read"))
+    return verdict
 
 
 def _process(report: facts.Report, text: TextEvidence) -> CrashedProcess:

@@ -124,7 +124,7 @@ class Witnesses:
 
     def _with_catalogue(self, report: facts.Report) -> facts.Report:
         """Environment facts by their rank, known failures, keys."""
-        from crashlab.signatures.catalogue import packed
+        from crashlab.signatures.catalogue import Skipped, packed
         from crashlab.signatures.environment import derive
         from crashlab.signatures.key import keys
         from crashlab.signatures.match import match
@@ -137,9 +137,12 @@ class Witnesses:
         lines = self.text.notable if self.text is not None else ()
         if report.verdict.kind not in ("unreadable", "no-fault") or lines:
             # Packages that bring entries of their own are searched for only when there is time for it.
-            entries = packed(plugins=not self._options.fast)
+            # An entry of the user's own that cannot be used costs itself, never the report.
+            skipped: list[Skipped] = []
+            entries = packed(plugins=not self._options.fast, skipped=skipped)
             report = report._replace(
-                signatures=match(report, env=report.environment, log=lines, run=report.run, entries=entries)
+                signatures=match(report, env=report.environment, log=lines, run=report.run, entries=entries),
+                provenance=(*report.provenance, *(item.note() for item in skipped)),
             )
         return report._replace(signature_key=keys(report.verdict))
 

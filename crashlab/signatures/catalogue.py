@@ -4,12 +4,12 @@ The bundled entries are read from one compiled JSON file, because parsing some e
 tens of milliseconds on every run; ``scripts/gen_signature_docs.py`` writes it and a test compares it.
 """
 
-from __future__ import annotations
+# No "from __future__ import annotations" here: see docs/adr/0001-named-tuples.md.
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from crashlab.errors import UnreadableInput, UsageError
 from crashlab.inputfile import open_regular
@@ -61,42 +61,138 @@ def compiled(entries: Iterable[Entry]) -> str:
     return f'{{"schema": "{SCHEMA}", "entries": [\n{body}\n]}}\n'
 
 
-def load(folders: Sequence[str] = (), *, plugins: bool = True) -> tuple[Entry, ...]:
+class Skipped(NamedTuple):
+    """A file (or folder, or entry point) of the user's own that cannot be used, and why."""
+
+    path: str
+    why: str
+
+    def note(self) -> str:
+        """A sentence for a report, which names the file without the folders above its own."""
+        name = os.path.join(os.path.basename(os.path.dirname(self.path)), os.path.basename(self.path))
+        return f"Not held against this crash: the catalogue entry {name} cannot be used: {self.why}"
+
+
+def load(
+    folders: Sequence[str] = (), *, plugins: bool = True, skipped: list[Skipped] | None = None
+) -> tuple[Entry, ...]:
     """Bundled entries, then those of entry points, of ``$CRASHLAB_SIGNATURES`` and of ``folders``.
 
-    A later entry replaces an earlier one of the same id. Raises BadEntry, UsageError.
+    Of the user's own a later entry replaces an earlier one of the same id; a bundled id is taken. What
+    cannot be used goes to ``skipped`` where one is given. Raises BadEntry otherwise, and UsageError for one
+    of ``folders`` that cannot be listed.
     """
-    return tuple(entry.full() for entry in packed(folders, plugins=plugins))
+    return tuple(entry.full() for entry in packed(folders, plugins=plugins, skipped=skipped))
 
 
-def packed(folders: Sequence[str] = (), *, plugins: bool = True) -> tuple[Entry | Card, ...]:
+def packed(
+    folders: Sequence[str] = (), *, plugins: bool = True, skipped: list[Skipped] | None = None
+) -> tuple[Entry | Card, ...]:
     """The same for matching: bundled entries stay packed. Without ``plugins`` no package is searched,
     which costs more than the matching; folders are read in any case."""
-    entries: dict[str, Entry | Card] = {card.id: card for card in cards()}
-    extra = [*(_from_entry_points() if plugins else ())]
-    for folder in (*os.environ.get(VARIABLE, "").split(os.pathsep), *folders):
-        if folder:
-            extra.extend(load_folder(folder))
-    entries.update((entry.id, entry) for entry in extra)
+    known: dict[str, Card] = {card.id: card for card in cards()}
+    own = list(_from_entry_points(skipped)) if plugins else []
+    for folder in variable_folders():
+        own += _usable(folder, skipped, named=False)
+    for folder in folders:
+        own += _usable(folder, skipped, named=True)
+    entries: dict[str, Entry | Card] = dict(known)
+    for path, entry in own:
+        try:
+            refuse_taken(entry, known.get(entry.id))
+        except BadEntry as error:
+            _skip(path, error, skipped)
+        else:
+            entries[entry.id] = entry
     return tuple(entries.values())
 
 
-def load_folder(folder: str) -> tuple[Entry, ...]:
-    """The entries of every ``*.toml`` directly in ``folder``. Raises BadEntry, UsageError."""
+def unusable(environ: Mapping[str, str] | None = None) -> tuple[Skipped, ...]:
+    """What the folders of ``$CRASHLAB_SIGNATURES`` hold that matching will leave out."""
+    skipped: list[Skipped] = []
+    known = {card.id: card for card in cards()}
+    for folder in variable_folders(environ):
+        for path, entry in _usable(folder, skipped, named=False):
+            try:
+                refuse_taken(entry, known.get(entry.id))
+            except BadEntry as error:
+                _skip(path, error, skipped)
+    return tuple(skipped)
+
+
+def refuse_taken(entry: Entry, bundled_one: Card | None) -> None:
+    """BadEntry when an entry goes by the id of a bundled one and is another: readers would take it for that."""
+    if bundled_one is None or _is_source(entry.source):
+        return
+    if entry._replace(source="bundled") != bundled_one.full():
+        raise BadEntry(
+            f"the id {entry.id} is taken by an entry that ships with crashlab", hint="Choose another id."
+        )
+
+
+def _is_source(folder: str) -> bool:
+    """Whether a folder is the source of a bundled catalogue: its developers change entries under their ids."""
+    place = os.path.realpath(folder)
+    return os.path.basename(place) == os.path.basename(KNOWN) and os.path.isfile(
+        os.path.join(os.path.dirname(place), os.path.basename(COMPILED))
+    )
+
+
+def load_folder(folder: str, skipped: list[Skipped] | None = None) -> tuple[Entry, ...]:
+    """The entries of every ``*.toml`` directly in ``folder``; unusable ones go to ``skipped`` where it is given.
+
+    Raises BadEntry otherwise, and UsageError for a folder that cannot be listed.
+    """
+    return tuple(entry for _, entry in _entries(folder, skipped))
+
+
+def _usable(folder: str, skipped: list[Skipped] | None, *, named: bool) -> list[tuple[str, Entry]]:
+    """Path and entry of each file. A folder that somebody ``named`` just now must exist in any case."""
+    try:
+        return list(_entries(folder, skipped))
+    except (BadEntry, UsageError) as error:
+        if named and isinstance(error, UsageError):
+            raise
+        _skip(folder, error, skipped)
+        return []
+
+
+def _entries(folder: str, skipped: list[Skipped] | None) -> Iterator[tuple[str, Entry]]:
     from crashlab.signatures.schema import entry_from
 
-    found: dict[str, tuple[str, Entry]] = {}
-    for path, table in read_folder(folder):
-        entry = entry_from(table, source=folder)
-        if entry.id in found:
-            raise BadEntry(f"{path}: the id {entry.id} is taken by {found[entry.id][0]}")
-        found[entry.id] = (path, entry)
-    return tuple(entry for _, entry in found.values())
+    found: dict[str, str] = {}
+    for path in toml_files(folder):
+        try:
+            table = read_toml(path)
+            try:
+                entry = entry_from(table, source=folder)
+            except BadEntry as error:
+                raise BadEntry(f"{path}: {error}", hint=error.hint) from error
+            if entry.id in found:
+                raise BadEntry(f"{path}: the id {entry.id} is taken by {found[entry.id]}")
+        except BadEntry as error:
+            _skip(path, error, skipped)
+            continue
+        found[entry.id] = path
+        yield path, entry
+
+
+def _skip(path: str, error: BadEntry | UsageError, skipped: list[Skipped] | None) -> None:
+    """Keep what is wrong with a file, or raise it where nobody keeps it."""
+    if skipped is None:
+        raise error
+    skipped.append(Skipped(path, str(error).removeprefix(f"{path}: ")))
+
+
+def variable_folders(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """The folders that ``$CRASHLAB_SIGNATURES`` names."""
+    told = (os.environ if environ is None else environ).get(VARIABLE, "")
+    return tuple(folder for folder in told.split(os.pathsep) if folder)
 
 
 def check_folders() -> tuple[str, ...]:
     """What ``signatures check`` looks at when no folder is named: the bundled one and the variable's."""
-    return (KNOWN, *(folder for folder in os.environ.get(VARIABLE, "").split(os.pathsep) if folder))
+    return (KNOWN, *variable_folders())
 
 
 def read_folder(folder: str) -> list[tuple[str, dict[str, Any]]]:
@@ -140,24 +236,25 @@ def parse_toml(content: str, where: str) -> dict[str, Any]:
         raise BadEntry(f"{where}: {error}") from error
 
 
-def _from_entry_points() -> list[Entry]:
+def _from_entry_points(skipped: list[Skipped] | None) -> Iterator[tuple[str, Entry]]:
     """Entries of installed packages: each entry point gives a folder, or a callable that returns one."""
     if not may_exist(ENTRY_POINTS):
-        return []
+        return
     from importlib.metadata import entry_points
 
-    entries: list[Entry] = []
     for point in entry_points(group=ENTRY_POINTS):
         try:
             target = point.load()
             folder = os.fspath(target() if callable(target) else target)
-        except Exception as error:  # a stranger's package may raise anything
-            raise BadEntry(
+        except Exception as error:  # noqa: BLE001 - a stranger's package may raise anything
+            broken = BadEntry(
                 f"the entry point {point.name!r} ({ENTRY_POINTS}) cannot be loaded: {error}",
                 hint="Update or uninstall the package that brings it.",
-            ) from error
-        entries.extend(load_folder(folder))
-    return entries
+            )
+            broken.__cause__ = error
+            _skip(f"entry point {point.name}", broken, skipped)
+            continue
+        yield from _usable(folder, skipped, named=False)
 
 
 def find(entries: Sequence[Entry], name: str) -> Entry:

@@ -61,8 +61,9 @@ ever), `repetition`, `noise` (mojibake, random Unicode), `wrong-answers` (exact 
 `crashlab signatures new report.json -o my/entry.toml` drafts one from a crash. What only you know (cause,
 reference, test) stands in it as a placeholder; `crashlab signatures check --catalogue my` fails until each
 is replaced. `--catalogue my` (or `CRASHLAB_SIGNATURES=my`, or an installed package with an entry point in the
-group `crashlab.signatures` that names a folder) adds it. An entry of the same id replaces the bundled one.
-Each entry carries its proof:
+group `crashlab.signatures` that names a folder) adds it. The ids of bundled entries are taken. An entry that
+cannot be used is left out when a crash is matched, and the report names it; `crashlab signatures check` fails,
+and `crashlab doctor` warns. Each entry carries its proof:
 
 ```toml
 id = "MY-KERNEL-OOB"

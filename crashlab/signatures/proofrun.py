@@ -27,6 +27,7 @@ def run(folders: Sequence[str]) -> CheckResult:
     outcomes: list[proof.Outcome] = []
     problems: list[str] = []
     entries: list[Entry] = []
+    bundled = {card.id: card for card in catalogue.cards()}
     for folder in folders:
         own: list[Entry] = []
         for path in catalogue.toml_files(folder):
@@ -35,6 +36,7 @@ def run(folders: Sequence[str]) -> CheckResult:
                 entry = schema.entry_from(table, source=folder)
                 if any(other.id == entry.id for other in own):
                     raise BadEntry(f"the id {entry.id} is taken by another file of this folder")
+                catalogue.refuse_taken(entry, bundled.get(entry.id))
                 own.append(entry)
                 outcomes += proof.check(entry, table)
             except BadEntry as error:

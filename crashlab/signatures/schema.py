@@ -35,10 +35,17 @@ _ABOUT = ("id", "title", "kind", "status", "fixed_in", "date", "confidence", "re
 _TOP = frozenset((*_ABOUT, "fix", "workaround", "references", "match", "hypothesis", "proof"))
 
 
+def is_id(name: str) -> bool:
+    """Whether an entry can have this id."""
+    return _ID.fullmatch(name) is not None
+
+
 def entry_from(table: Mapping[str, Any], source: str = "bundled") -> Entry:
     """Check and build one entry. Raises BadEntry."""
     name = table.get("id")
-    if not isinstance(name, str) or not _ID.fullmatch(name):
+    if name is None:
+        raise BadEntry("it has no id")
+    if not isinstance(name, str) or not is_id(name):
         raise BadEntry(f"the id {name!r} is not upper-case letters, digits and hyphens")
     try:
         return _entry(name, table, source)

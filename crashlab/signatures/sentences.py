@@ -163,3 +163,13 @@ def _cut(value: str | None, most: int = _MAX_VALUE) -> str:
     """Shorten, and keep control characters out of what a terminal will print."""
     text = "".join(char if char.isprintable() else "�" for char in (value or "")[: most + 1])
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def spelled(text: str) -> str:
+    """A text of an entry with words where a crash fills something in: ``{opcode}`` as ``<the opcode>``."""
+
+    def words(found: re.Match[str]) -> str:
+        name = found[1]
+        return f"<the version of {label(name)}>" if name in _LABELS else f"<the {name.replace('_', ' ')}>"
+
+    return re.sub(_FIELD, words, text)

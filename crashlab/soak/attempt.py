@@ -131,6 +131,7 @@ class Attempt:
             secondary=counters.secondary if counters is not None else None,
             running=counters.get("running") if counters is not None else None,
             asleep=counters.asleep if counters is not None else None,
+            failing=load.board.failures_in_a_row if flights.requests == flights.waiting else 0,
         )
 
     def _complete(self, outcome: Outcome) -> Outcome:

@@ -77,6 +77,8 @@ class Board:
         self.first_success: float | None = None
         self.last_success: float | None = None
         self.failures_in_a_row = 0
+        self.unserved: collections.Counter[str] = collections.Counter()
+        """Ends since the last answer, by class; unlike the failures in a row with those turned away."""
         self.flagged = 0
         self.recent: collections.deque[Record] = collections.deque(maxlen=_REMEMBERED)
 
@@ -106,15 +108,21 @@ class Board:
         self.recent.append(record)
         if record.error is None:
             self.succeeded += 1
-            self.failures_in_a_row = 0
+            self._served()
             self.last_success = now
             if self.first_success is None:
                 self.first_success = now
             return
         self.errors[record.error] += 1
+        if record.error in ("cancelled", "stopped", "empty"):
+            self._served()
+            return
+        self.unserved[record.error] += 1
         if record.error == "rejected":
             self.rejected += 1
-        elif record.error not in ("cancelled", "stopped", "empty"):
-            self.failures_in_a_row += 1
         else:
-            self.failures_in_a_row = 0
+            self.failures_in_a_row += 1
+
+    def _served(self) -> None:
+        self.failures_in_a_row = 0
+        self.unserved = collections.Counter()

@@ -15,7 +15,10 @@ _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmM]?)")
 
 
 class Budget(NamedTuple):
-    """None: no limit of this kind. Without any limit a soak goes on until something is found."""
+    """None: no limit of this kind. Without any limit a soak goes on until something is found.
+
+    ``requests`` that failed do not count: a dead server would use up the budget in no time.
+    """
 
     seconds: float | None = None
     steps: int | None = None
@@ -27,7 +30,7 @@ class Budget(NamedTuple):
             return f"{duration(self.seconds)} of load"
         if self.steps is not None and (exposure.engine_steps or 0) >= self.steps:
             return f"{self.steps:,} engine steps"
-        if self.requests is not None and exposure.requests >= self.requests:
+        if self.requests is not None and exposure.answered >= self.requests:
             return counted(self.requests, "request")
         return None
 
@@ -36,7 +39,7 @@ class Budget(NamedTuple):
         return Budget(
             None if self.seconds is None else max(0.0, self.seconds - used.seconds),
             None if self.steps is None else max(0, self.steps - (used.engine_steps or 0)),
-            None if self.requests is None else max(0, self.requests - used.requests),
+            None if self.requests is None else max(0, self.requests - used.answered),
         )
 
 

@@ -14,6 +14,7 @@ from crashlab.soak.answer import Answer
 from crashlab.soak.ask import PATHS, Ask
 from crashlab.soak.board import Board, Flight
 from crashlab.soak.record import Record, begin
+from crashlab.soak.wirewords import words_of
 
 if TYPE_CHECKING:
     import aiohttp
@@ -155,7 +156,7 @@ def classify(problem: Exception, flight: Flight) -> tuple[str, str]:
     """The error class of what a request raised, and the words."""
     import aiohttp
 
-    detail = f"{type(problem).__name__}: {problem}"[:300]
+    detail = words_of(problem)
     if isinstance(problem, aiohttp.ClientConnectorError):
         return classes.REFUSED, detail
     if isinstance(problem, (aiohttp.ClientPayloadError, aiohttp.ServerDisconnectedError)):

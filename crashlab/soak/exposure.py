@@ -23,6 +23,11 @@ class Exposure(NamedTuple):
     tokens: int = 0
     prompt_tokens: int | None = None
 
+    @property
+    def answered(self) -> int:
+        """Requests that did not fail (those that the client itself cancelled included)."""
+        return self.requests - self.failed
+
     def plus(self, other: Exposure) -> Exposure:
         """Both together (several attempts)."""
         return Exposure(

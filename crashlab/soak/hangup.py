@@ -1,4 +1,4 @@
-"""Signals of a load: a hangup asks to stop, as the other two do; ``run`` alone hands it on to its program."""
+"""Signals of a load: a hangup asks to stop, as the other two do."""
 
 from __future__ import annotations
 

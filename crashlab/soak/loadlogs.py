@@ -11,7 +11,7 @@ from crashlab.soak import progress
 
 METRICS_CAP = 16 << 20
 _MOMENTS = ("soak-stall", "soak-ending")
-_STATES = (progress.STALLED, progress.DUMPING, progress.DEAD)
+_STATES = (progress.FAILING, progress.STALLED, progress.DUMPING, progress.DEAD)
 
 
 class LoadLogs:

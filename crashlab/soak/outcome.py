@@ -14,6 +14,8 @@ STALL = "stall"
 GARBAGE = "garbage"
 NEVER_READY = "never-ready"
 REFUSES = "refuses"
+FAILING = "failing"
+"""When the load ended, the server took connections and answered errors only, or most requests had failed."""
 INTERRUPTED = "interrupted"
 LOAD_FAILED = "load-failed"
 

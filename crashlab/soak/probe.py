@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crashlab.soak.client import Server
 from crashlab.soak.metrics import MAX_BYTES, Counters, parse_metrics
+from crashlab.soak.wirewords import words_of
 
 if TYPE_CHECKING:
     import aiohttp
@@ -90,7 +91,7 @@ class Probe:
         except (asyncio.TimeoutError, TimeoutError):
             return None, b"no answer in time"
         except Exception as error:  # noqa: BLE001 - whatever the network does is an observation
-            return None, f"{type(error).__name__}"[:200].encode()
+            return None, words_of(error).encode()
 
     async def _fetch(self, path: str) -> tuple[int, bytes]:
         async with self._session.get(

@@ -15,11 +15,13 @@ STARTING = "STARTING"
 IDLE = "IDLE"
 PROGRESSING = "PROGRESSING"
 PREFILLING = "PREFILLING"
+FAILING = "FAILING"
 STALLED = "STALLED"
 DUMPING = "DUMPING"
 DEAD = "DEAD"
-STATES = (STARTING, IDLE, PROGRESSING, PREFILLING, STALLED, DUMPING, DEAD)
+STATES = (STARTING, IDLE, PROGRESSING, PREFILLING, FAILING, STALLED, DUMPING, DEAD)
 
+_MANY_FAILURES = 3
 _BRIEF = 5.0
 """Seconds without a primary signal before a state is called PREFILLING: metrics are read every second."""
 
@@ -37,6 +39,7 @@ class Sight(NamedTuple):
     ``in_flight`` requests of ours, of which ``unanswered`` have no first byte; ``oldest`` is when the
     one that has waited longest was last heard of. ``running``, ``primary`` and ``secondary`` come from
     the metrics (None: not readable now, or the server has none); ``asleep`` is the server's own word.
+    ``failing`` requests in a row have failed, and none brings an answer now.
     """
 
     now: float
@@ -51,6 +54,7 @@ class Sight(NamedTuple):
     secondary: tuple[float, ...] | None = None
     running: float | None = None
     asleep: bool | None = None
+    failing: int = 0
 
 
 class Status(NamedTuple):
@@ -124,14 +128,18 @@ class Progress:
             return STARTING, "no answer to a first request yet"
         if sight.asleep:
             return IDLE, "the server says that it sleeps"
+        failing = sight.failing >= _MANY_FAILURES
+        failures = f"the last {sight.failing} requests all failed"
         if not work:
-            return IDLE, "nothing is in flight"
+            return (FAILING, failures) if failing else (IDLE, "nothing is in flight")
         quiet, silent = sight.now - self._moved, sight.now - self._stirred
         waited = self._waited(sight, silent)
         if silent >= self.patience and waited >= self.patience:
             return STALLED, f"{_what(sight)}, and no sign of progress for {silent:.0f} s"
         if quiet >= self.limits.prefill:
             return STALLED, f"only the cache's figures moved for {quiet:.0f} s, and no token came"
+        if failing:
+            return FAILING, failures
         if quiet < _BRIEF:
             return PROGRESSING, "tokens come" if self._heard else "requests have just been sent"
         if silent < quiet:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from crashlab.soak.client import Server
+from crashlab.soak.wirewords import body_words, is_unknown_host, words_of
 from crashlab.soak.words import VOCABULARY
 
 if TYPE_CHECKING:
     import aiohttp
 
+_MODELS = "/v1/models"
 _TRY = 30.0
 _MAX_BODY = 1 << 20
 _SAMPLE = VOCABULARY[::3]
@@ -39,23 +40,22 @@ class NotReady(NamedTuple):
 
 async def ask_ready(session: aiohttp.ClientSession, server: Server, first: float = 300.0) -> Ready | NotReady:
     """One try. ``first``: seconds for the first answer, which may compile kernels."""
+    path = _MODELS
     try:
-        models = await asyncio.wait_for(_json(session, "GET", f"{server.url}/v1/models", server), _TRY)
+        models = await asyncio.wait_for(_json(session, "GET", f"{server.url}{path}", server), _TRY)
         model, context = _pick(models, server.model)
         if model is None:
             return NotReady("the server lists no model")
         sample = _sample(context)
         body = {"model": model, "prompt": " ".join(sample), "max_tokens": 1, "temperature": 0.0}
-        url = f"{server.url}/v1/completions"
-        answer = await asyncio.wait_for(_json(session, "POST", url, server, body), first)
+        path = "/v1/completions"
+        answer = await asyncio.wait_for(_json(session, "POST", f"{server.url}{path}", server, body), first)
     except Refused as refused:
-        return NotReady(str(refused), final=refused.status in (401, 403, 404, 405))
+        return NotReady(_refusal(refused, path), final=refused.status in (401, 403, 404, 405))
     except (asyncio.TimeoutError, TimeoutError):
         return NotReady("no answer in time")
-    except (OSError, ValueError) as error:
-        return NotReady(_short(error))
     except Exception as error:  # noqa: BLE001 - aiohttp's errors have no common base with ours
-        return NotReady(_short(error))
+        return NotReady(words_of(error), final=is_unknown_host(error))
     choices = answer.get("choices")
     if not isinstance(choices, list) or not choices:
         return NotReady("the answer holds no choice")
@@ -72,7 +72,13 @@ class Refused(Exception):
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(f"HTTP {status}: {text}")
-        self.status = status
+        self.status, self.text = status, text
+
+
+def _refusal(refused: Refused, path: str) -> str:
+    if path == _MODELS and refused.status in (404, 405):
+        return f"it answers HTTP {refused.status} to {path}: no OpenAI-compatible server"
+    return f"it answers HTTP {refused.status} to {path}" + (f": {refused.text}" if refused.text else "")
 
 
 def _pick(models: dict[str, Any], wanted: str) -> tuple[str | None, int | None]:
@@ -123,41 +129,8 @@ async def _json(
     ) as response:
         raw = await response.content.read(_MAX_BODY)
         if response.status != 200:
-            raise Refused(response.status, " ".join(raw.decode("utf-8", "replace").split())[:200])
+            raise Refused(response.status, body_words(raw))
     value = json.loads(raw)
     if not isinstance(value, dict):
         raise ValueError("the answer is no JSON object")
     return value
-
-
-def _no_connection(error: OSError) -> str:
-    """aiohttp keeps host, port and the system's own error."""
-    host, port = getattr(error, "host", ""), getattr(error, "port", "")
-    below = getattr(error, "os_error", error)
-    if isinstance(below, socket.gaierror):
-        return f"the host {host} is not known"
-    if isinstance(below, ConnectionRefusedError):
-        return f"nobody listens on {host}:{port}"
-    return f"no connection to {host}:{port}: {below.strerror or below}"[:200]
-
-
-def _short(error: Exception) -> str:
-    if isinstance(error, ConnectionError):
-        return f"no connection: {error.strerror or error}"[:200]
-    if isinstance(error, OSError) and getattr(error, "host", None) is not None:  # aiohttp's wrapping
-        return _no_connection(error)
-    if type(error).__module__.partition(".")[0] == "aiohttp":
-        return _http_words(error)
-    if isinstance(error, ValueError):
-        return f"the answer cannot be read: {error}"[:200]
-    return (str(error) or "the request failed")[:200]
-
-
-def _http_words(error: Exception) -> str:
-    import aiohttp
-
-    if isinstance(error, aiohttp.ServerDisconnectedError):
-        return "the server hung up"
-    if isinstance(error, aiohttp.ClientResponseError):
-        return f"the answer is not HTTP: {' '.join(error.message.split())}"[:200]
-    return f"the request failed: {' '.join(str(error).split()) or 'no reason given'}"[:200]

@@ -27,14 +27,15 @@ def url_of(argv: Sequence[str]) -> str:
 
 
 def plain_url(text: str) -> str:
-    """The address without a trailing slash or ``/v1``; ``http`` where no scheme is named.
+    """The address without a trailing slash or ``/v1``; ``http`` where no scheme but a port is named.
 
     Raises UsageError for what cannot be the address of a server.
     """
     from urllib.parse import urlsplit
 
     url = text.strip().rstrip("/").removesuffix("/v1").rstrip("/")
-    if "://" not in url and not url.endswith(":"):
+    bare = "://" not in url and not url.endswith(":")
+    if bare:
         url = f"http://{url}"
     try:
         parts = urlsplit(url)
@@ -45,6 +46,8 @@ def plain_url(text: str) -> str:
         raise _no_url(text, f"a server is asked over http or https, not {parts.scheme or 'nothing'}")
     if not host:
         raise _no_url(text, "it names no host")
+    if bare and port is None:
+        raise _no_url(text, "it names neither http:// nor a port")
     if port == 0:
         raise _no_url(text, "port 0 is no server's")
     if parts.query or parts.fragment or any(c.isspace() or ord(c) < 32 for c in url):
@@ -55,6 +58,14 @@ def plain_url(text: str) -> str:
 def _no_url(text: str, why: str) -> UsageError:
     hint = "Write it as http://HOST:PORT, for example --url http://127.0.0.1:8000."
     return UsageError(f"{text!r} is not the URL of a server: {why}.", hint=hint)
+
+
+def place_of(url: str) -> str:
+    """``HOST:PORT``, for people."""
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
 
 
 def listens(url: str, seconds: float = 0.5) -> str | None:

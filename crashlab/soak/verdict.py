@@ -11,6 +11,7 @@ from crashlab.soak.outcome import (
     CLEAN,
     DIED,
     EVENT,
+    FAILING,
     FAULT,
     GARBAGE,
     INTERRUPTED,
@@ -76,7 +77,10 @@ _DIED = _Rule(
     "host-death",
     "The server died under load: {why}; nothing tells of a GPU fault",
     "medium",
-    ("the server ended while requests were sent", "no dump and no error line of a GPU fault"),
+    (
+        "the server ended, or stopped answering, while requests were sent",
+        "no dump and no error line of a GPU fault",
+    ),
     ("It does not mean that nothing failed on the GPU: no dump was written.",),
 )
 _NOTHING = _Rule(
@@ -100,9 +104,20 @@ _NO_LOAD = _Rule(
     "inconclusive",
     "No load could be put on the server: {why}",
     "high",
-    ("every request failed in the same way",),
+    ("no request succeeded",),
     ("It says nothing about faults: nothing was exercised.",),
 )
+_FAILING = _Rule(
+    "inconclusive",
+    "Inconclusive: {why}",
+    "high",
+    ("the server took connections, and answered errors instead of text",),
+    (
+        "It does not mean that nothing is wrong: why the requests failed stands in the server's own log.",
+        "It does not mean that the server died: it still took connections.",
+    ),
+)
+_EXERCISED = ("It says nothing about what the server does under a load that it answers.",)
 _RULES = {
     STALL: _Rule(
         "stall",
@@ -137,8 +152,9 @@ _RULES = {
     INTERRUPTED: _NOTHING,
     REFUSES: _NO_LOAD,
     LOAD_FAILED: _NO_LOAD,
+    FAILING: _FAILING,
 }
-_YIELDS = (DIED, FAULT, CLEAN, INTERRUPTED)
+_YIELDS = (DIED, FAULT, CLEAN, INTERRUPTED, FAILING)
 """Outcomes that explain less than a verdict of the evidence does, such as out of memory."""
 
 
@@ -148,7 +164,9 @@ def _verdict(old: facts.Verdict, outcome: Outcome) -> facts.Verdict:
         rule = _UNTESTED
     if rule is None or (outcome.kind in _YIELDS and old.kind not in _OPEN):
         return old
-    headline, level = rule.headline.format(why=outcome.why), rule.level
+    headline, level, limits = rule.headline.format(why=outcome.why), rule.level, rule.does_not_mean
+    if rule is _NO_LOAD and any(outcome.exposure.get(name) for name in ("tokens", "engine_steps")):
+        limits = _EXERCISED
     if outcome.kind == STALL:
         if old.kind == "hang":
             return _stall_of_hang(old, headline, rule.reasons)
@@ -159,7 +177,7 @@ def _verdict(old: facts.Verdict, outcome: Outcome) -> facts.Verdict:
         rule.kind,
         headline,
         confidence=facts.Confidence(level, rule.reasons),
-        does_not_mean=rule.does_not_mean,
+        does_not_mean=limits,
     )
 
 

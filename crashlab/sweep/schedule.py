@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from crashlab.postmortem.words import counted
 from crashlab.stats.rates import clean_needed
 from crashlab.stats.sequential import UNCHANGED, sprt
 from crashlab.sweep.facts import (
@@ -103,11 +104,11 @@ def tally(plan: Plan, runs: Sequence[ArmRun], arm: str, key: str | None) -> Tall
             continue
         event = run.outcome == plan.target and not run.at_startup and (run.key or run.outcome) == key
         unusable = run.outcome in (NEVER_READY, INCONCLUSIVE) or run.at_startup
-        counted = run.outcome in COUNTED and not run.at_startup
+        counts = run.outcome in COUNTED and not run.at_startup
         out = Tally(
             out.runs + 1,
             out.events + int(event),
-            out.exposure + (exposure(run) if counted else 0.0),
+            out.exposure + (exposure(run) if counts else 0.0),
             out.not_applied + int(run.outcome == NOT_APPLIED),
             out.unusable + int(unusable),
         )
@@ -246,7 +247,7 @@ def _task(plan: Plan, runs: Sequence[ArmRun], under_way: Sequence[Task], one: St
     limits = [plan.budget.run_exposure, None if one.arm.is_baseline else one.needed]
     given = [limit for limit in limits if limit]
     if not why:
-        why = "no fault yet" if not one.tally.events else f"{one.tally.events} faults so far"
+        why = "no fault yet" if not one.tally.events else f"{counted(one.tally.events, 'fault')} so far"
     return Task(name, max(taken, default=-1) + 1, min(given) if given else None, why)
 
 

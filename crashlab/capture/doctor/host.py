@@ -52,7 +52,7 @@ def space(place: Place) -> Check:
 
 def host_stacks(place: Place) -> Check:
     """Will host stacks be readable?"""
-    why = "on a hang they show where the program waits"
+    why = "on a hang it shows where the program waits"
     program = place.which("py-spy") or hoststacks.find_py_spy()
     scope = read_text(os.path.join(place.proc, "sys/kernel/yama/ptrace_scope"))
     if program is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crashlab.capture.doctor import gpu, host, tools, versions
+from crashlab.capture.doctor import gpu, host, known, tools, versions
 from crashlab.capture.doctor.check import Check
 from crashlab.capture.doctor.place import Place
 
@@ -24,5 +24,6 @@ def preflight(place: Place, *, torch: bool = True) -> list[Check]:
         host.shared_memory(place),
         gpu.kernel_log(place),
         gpu.nvml_package(place),
+        *known.entries(place),
         *versions.checks(place, versions.ask_torch(place) if torch else None),
     ]

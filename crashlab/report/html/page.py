@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from crashlab import facts
 from crashlab.postmortem.wording import file_line, short_name
-from crashlab.report import kinds, xidgroups
+from crashlab.report import exposure, kinds, xidgroups
 from crashlab.report.html import assets, pictures
 from crashlab.report.html.codewindow import code_lines
 from crashlab.report.html.links import Anchor, reference
@@ -174,13 +174,12 @@ def _hang(verdict: facts.Verdict) -> dict[str, Any]:
 def _run(run: facts.Run | None) -> list[Row]:
     if run is None:
         return []
-    exposure = ", ".join(f"{value:,g} {name}" for name, value in (run.exposure or {}).items())
     rows = (
         Row("Command", " ".join(run.argv), True),
         Row("Started", run.started),
         Row("Ended", run.ended),
         Row("Outcome", run.outcome),
-        Row("Exposure", exposure),
+        Row("Exposure", exposure.words(run.exposure or {})),
         Row("Exit code", None if run.exit_code is None else str(run.exit_code)),
         Row("Signal", run.signal),
     )

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from crashlab import facts
 from crashlab.postmortem.wording import file_line, short_name
-from crashlab.postmortem.words import counted
-from crashlab.report import xidgroups
+from crashlab.postmortem.words import counted, joined
+from crashlab.report import exposure, xidgroups
 from crashlab.report.markdown.escape import bullets, code, fenced, prose
 from crashlab.report.verdictrows import verdict_rows
 
@@ -33,7 +33,7 @@ def what(report: facts.Report) -> Block | None:
         value = row.value or ""
         lines.append(f"- {row.label}: {code(value, 600) if row.mono else prose(value, 600)}")
     if verdict.confidence:
-        reasons = "; ".join(verdict.confidence.reasons[:12])
+        reasons = joined(verdict.confidence.reasons[:12])
         level = verdict.confidence.level
         lines.append(f"- Confidence: {prose(f'{level} ({reasons})' if reasons else level)}")
     return Block("verdict", "\n".join(lines))
@@ -201,8 +201,7 @@ def command(report: facts.Report) -> Block | None:
         return Block("command", "The command is not recorded in this report: to be filled in by hand.")
     lines = [fenced([" ".join(run.argv)], "sh", 4000)] if run.argv else []
     if run.exposure:
-        amount = ", ".join(f"{value:,g} {name}" for name, value in run.exposure.items())
-        lines.append(prose(f"Exposure before the failure: {amount}."))
+        lines.append(prose(f"Exposure before the failure: {exposure.words(run.exposure)}."))
     if run.outcome:
         lines.append(prose(f"Outcome: {run.outcome}."))
     return Block("command", "\n\n".join(lines), 13, "")

@@ -14,6 +14,8 @@ from crashlab.report.safe import one_line
 LIMIT = 60_000
 """GitHub refuses bodies above 65,536 characters; the rest is left for what a person adds."""
 
+_TITLE = 200
+
 
 class _Placed(NamedTuple):
     heading: str
@@ -34,7 +36,17 @@ def title(report: facts.Report, form: Form = PLAIN) -> str:
         text = f"{verdict.exception.name} in {name}{opcode}{arch}"
     else:
         text = verdict.headline
-    return one_line(f"{form.title_prefix}{text}", 200)
+    return _cut_title(one_line(f"{form.title_prefix}{text}"))
+
+
+def _cut_title(text: str) -> str:
+    """At most 200 characters, ending at a word."""
+    if len(text) <= _TITLE:
+        return text
+    head, _, _ = text[:_TITLE].rpartition(" ")
+    if len(head) < _TITLE // 2:
+        head = text[: _TITLE - 1]
+    return f"{head.rstrip(' ,;:(')}…"
 
 
 def render(report: facts.Report, form: Form = PLAIN, *, limit: int = LIMIT) -> str:

@@ -17,10 +17,11 @@ def render(report: QualityReport) -> str:
 
 def _lines(report: QualityReport) -> Iterator[str]:
     verdict, suite = report.verdict, report.suite
+    asked = f"{report.asked[:1].upper()}{report.asked[1:]}"
     yield f"## {text(verdict.headline)}"
     yield ""
     yield (
-        f"{suite.questions} questions ({text(suite.name)}, sha256 {code(suite.sha256[:16] or '-')}, seed "
+        f"{asked} ({text(suite.name)}, sha256 {code(suite.sha256[:16] or '-')}, seed "
         f"{report.seed}), greedy, {report.concurrency} at a time, level {report.alpha:g}. "
         f"{text(f'crashlab {report.tool.version}, {report.created}')}."
     )

@@ -140,7 +140,7 @@ def _controls(report: QualityReport) -> Table:
 def _asked(report: QualityReport) -> list[str]:
     suite = report.suite
     return [
-        f"{suite.questions} questions: {suite.name}, {suite.shots} examples each, sha256 {suite.sha256 or '-'}",
+        f"{report.asked}: {suite.name}, {suite.shots} examples each, sha256 {suite.sha256 or '-'}",
         f"greedy, {report.concurrency} at a time, over {report.endpoint}; all tests at level {report.alpha:g}",
         *(f"seed of {seed.what}: {seed.seed}" for seed in report.seeds),
         *(f"arm {arm.name}: {' '.join(arm.argv) if arm.argv else arm.url}" for arm in report.arms),

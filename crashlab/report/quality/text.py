@@ -43,7 +43,7 @@ def _asked(report: QualityReport) -> Iterator[Piece]:
     suite = report.suite
     digest = f", sha256 {suite.sha256[:12]}" if suite.sha256 else ""
     words = (
-        f"{suite.questions} questions ({suite.name}), {suite.shots} examples each, seed {report.seed}, greedy, "
+        f"{report.asked} ({suite.name}), {suite.shots} examples each, seed {report.seed}, greedy, "
         f"{report.concurrency} at a time; all tests together at level {report.alpha:g}{digest}"
     )
     yield _field("asked", words)

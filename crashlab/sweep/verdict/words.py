@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from urllib.parse import unquote
 
+from crashlab.gpucore import exceptions
+from crashlab.signatures.key import VERSION as KEY_VERSION
 from crashlab.sweep import facts
 
 LIMITS = 0.05
 """Limits and bounds are printed at 95 %, whatever level the tests are made at."""
 _KEY_LIMIT = 60
+_FAULT_SLOTS, _HANG_SLOTS, _ABSENT = 5, 3, "-"
+"""Of crashlab.signatures.key: kind, exception, family, access and space; kind, kernels and states."""
 _ROUNDING = 1e-9
 CAVEATS = (
     "Many short runs are not one long run when the hazard grows with uptime, and one long run is not many when "
@@ -98,18 +103,55 @@ def holm(p: float | None, tried: int, what: str) -> str:
 
 
 def key(text: str) -> str:
-    """A key short enough for a sentence."""
+    """What a key stands for, short enough for a sentence: ``Warp Illegal Address in k (store, global)``.
+
+    A key of another form, or of a headline's hash, stands for itself: ``key K``.
+    """
+    version, *slots = (unquote(slot, errors="replace") for slot in text.split("|"))
+    if version == KEY_VERSION and len(slots) == _FAULT_SLOTS:
+        kind, name, family, *more = slots
+        found = kind if name == _ABSENT else exceptions.title(exceptions.code_of(name) or _code(name))
+        found = name.replace("_", " ").title() if found.startswith("no exception") else found
+        where = _where(family)
+        known = ", ".join(_short(slot) for slot in more if slot != _ABSENT)
+        return f"{found}{where}{f' ({known})' if known else ''}"
+    if version == KEY_VERSION and len(slots) == _HANG_SLOTS and slots[0] == "hang":
+        states = "" if slots[2] == _ABSENT else f" ({_short(slots[2].replace('+', ', '))})"
+        return f"hang in {_short(slots[1].replace('+', ', '))}{states}"
+    return f"key {_short(text)}"
+
+
+def _where(family: str) -> str:
+    """The kernel; where no symbol is known, the module's size or the last digits of the PC."""
+    if family == _ABSENT:
+        return ""
+    if family.startswith("~"):
+        return f" at a PC that ends in {_short(family[1:])}"
+    size = family.removesuffix("bytes")
+    return f" in a module of {_short(size)} bytes" if size.isdecimal() else f" in {_short(family)}"
+
+
+def _code(name: str) -> int | None:
+    """The number of an exception that has no name yet: ``CODE_99``."""
+    digits = name.removeprefix("CODE_")
+    return int(digits) if digits != name and digits.isdecimal() and len(digits) < 10 else None
+
+
+def _short(text: str) -> str:
     return text if len(text) <= _KEY_LIMIT else f"{text[: _KEY_LIMIT - 1]}…"
 
 
 def events(number: int, text: str) -> str:
-    """``3 faults of key K``; events without a key by their own name."""
+    """``3 faults of Warp Illegal Address in k``; events without a key by their own name."""
     plural = "" if number == 1 else "s"
     if text == "fault without a key":
         return f"{number} fault{plural} without a key"
     if text in (facts.STALL, facts.GARBAGE):
         return f"{number} {text}{plural}" if text == facts.STALL else f"{number} garbage output{plural}"
-    return f"{number} fault{plural} of key {key(text)}"
+    said = key(text)
+    if said.startswith("hang in "):
+        return f"{number} hang{plural}{said.removeprefix('hang')}"
+    return f"{number} fault{plural} of {said}"
 
 
 def setting(item: facts.Setting) -> str:

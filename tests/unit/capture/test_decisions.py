@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crashlab.capture import announce
 from crashlab.capture.attempts import run_attempts
 from crashlab.capture.config import AttemptResult
 from crashlab.capture.patience import HELD_QUIET, UNHELD_QUIET, DumpPatience, Limits, Sight
 from crashlab.capture.rules import HangRules, Life
 from crashlab.capture.signals import SignalBox
+from crashlab.capture.tree import Proc
 
 
 class TestHangRules:
@@ -122,3 +126,23 @@ class TestRestart:
     def test_shell_codes(self) -> None:
         assert result(exit_code=None, signal=6).shell_code == 134
         assert result(exit_code=None).shell_code == 1
+
+
+class TestAnnounce:
+    def test_what_is_waited_for_for_ever_is_said_to_be(self) -> None:
+        found = [Proc(n, 1, 0.0, "worker", ()) for n in range(7)]
+        said = announce.still_running(found, None)
+        assert "7 processes (worker 0, worker 1, worker 2, worker 3, worker 4 and 2 more)" in said
+        assert said.endswith("are still running, and are waited for (--linger never)")
+
+    def test_output_that_finds_no_taker_is_told_with_the_reason(self) -> None:
+        assert str(announce.nobody_reads("stdout", errno.EIO)).startswith(
+            "nobody reads the program's stdout any"
+        )
+        full = str(announce.nobody_reads("stdout", errno.ENOSPC))
+        assert full.startswith("No space left on device while writing the program's stdout: ")
+        assert announce.nobody_reads("stdout", errno.EBADF) is None, "it was closed from the start"
+
+    def test_a_kill_says_whose_patience_ended(self) -> None:
+        assert announce.killed(1, 10.0, hurried=False) == "killed 1 process (SIGKILL) after --grace 10 s"
+        assert announce.killed(2, 10.0, hurried=True) == "killed 2 processes (SIGKILL) at the second request"

@@ -332,6 +332,7 @@ class TestSelfTest:
             tested = test(str(tmp_path / test.__name__), self.analyze, command=command)
             assert tested.checks[0].status == FAIL
             assert "CUDA_ERROR_NO_DEVICE" in tested.checks[0].found
+            assert "above" in (tested.checks[0].fix or "")  # not the command that has just been given
 
     def test_the_hang_path(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(selftest, "_HANG_AFTER", 1.0)

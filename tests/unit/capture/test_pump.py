@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import os
@@ -151,11 +152,13 @@ class TestSinks:
         os.close(read)
         old = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
         try:
-            sinks = pump.Sinks({"stdout": write})
+            gone: list[tuple[str, int | None]] = []
+            sinks = pump.Sinks({"stdout": write}, lambda name, error: gone.append((name, error)))
             sinks.put("stdout", b"hello")
             sinks.put("stdout", b"again")
             sinks.close()
             assert sinks.left_out == 0
+            assert gone == [("stdout", errno.EPIPE)]
         finally:
             signal.signal(signal.SIGPIPE, old)
 
@@ -269,4 +272,15 @@ class TestFollower:
         follower = StreamFollower((str(place / "output"),), 1, "stdout")
         assert b"".join(follower.read(4)) == b"0123"
         assert self.read(follower) == b"456789"
+        follower.close()
+
+    def test_the_end_can_be_skipped_to(self, place: Path) -> None:
+        folder = place / "output"
+        (folder / "001.stdout.log").write_bytes(b"a" * 1000)
+        (folder / "001.stdout.+1000.log").write_bytes(b"b" * 500)
+        follower = StreamFollower((str(folder),), 1, "stdout")
+        assert b"".join(follower.read(100)) == b"a" * 100
+        assert follower.skip(600) == 800
+        assert b"".join(follower.read(10_000)) == b"a" * 100 + b"b" * 500
+        assert follower.skip(600) == 0
         follower.close()

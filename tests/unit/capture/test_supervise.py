@@ -254,9 +254,72 @@ class TestSignals:
         supervisor.step(0.1)
         assert supervisor.hang == "asked for by SIGUSR1"
         assert not supervisor.over
-        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGQUIT)
         result = self.end(supervisor)
-        assert result.signal == signal.SIGHUP
+        assert (result.signal, result.ended_by) == (signal.SIGQUIT, "user")
+
+    def test_a_closed_terminal_is_a_request_to_end_and_tells_twice(
+        self, writer: RunWriter, tmp_path: Path
+    ) -> None:
+        old = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        try:
+            with SignalBox() as box:
+                supervisor, _ = self.supervisor(writer, box, "ignore:SIGHUP", "say:deaf", "sleep:30")
+                wait_for_output(Path(writer.path), b"deaf")
+                for _ in range(2):
+                    os.kill(os.getpid(), signal.SIGHUP)
+                    supervisor.step(0.1)
+                assert supervisor._ending is not None
+                assert not supervisor._ending.hurried, "the shell and the terminal both send it"
+                result = self.end(supervisor)
+        finally:
+            signal.signal(signal.SIGHUP, old)
+        assert (result.ended_by, result.suspicious, result.killed) == ("user", False, True)
+
+    def test_under_nohup_a_closed_terminal_is_no_request(self) -> None:
+        old = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            with SignalBox() as box:
+                os.kill(os.getpid(), signal.SIGHUP)
+                assert box.take() == []
+                assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+        finally:
+            signal.signal(signal.SIGHUP, old)
+
+    def test_a_signal_that_is_handed_on_waits_for_a_dump(self, writer: RunWriter, box: SignalBox) -> None:
+        supervisor, _ = self.supervisor(writer, box, "fault:oob_load,3,0.5")
+        step_until(supervisor, "dump", writer.path)
+        os.kill(os.getpid(), signal.SIGQUIT)
+        result = self.end(supervisor)
+        assert (result.signal, len(result.dumps)) == (signal.SIGABRT, 1)
+
+    def test_evidence_on_request_of_a_program_that_ends_well_is_no_hang(
+        self, writer: RunWriter, box: SignalBox
+    ) -> None:
+        describe(writer, config(writer), {})
+        supervisor, _ = self.supervisor(writer, box, "sleep:1.5", "exit:0")
+        step_until(supervisor, "process", writer.path)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        result = self.end(supervisor)
+        assert (result.exit_code, result.hang, result.suspicious) == (0, None, False)
+        writer.finish()
+        report = analyze_rundir(writer.path, AnalyzeOptions(fast=True))
+        assert report.verdict.kind == "no-fault"
+        assert report.verdict.headline == "No GPU fault was seen; the program ended with exit code 0"
+        assert any("asked for by SIGUSR1" in note and "to its own end" in note for note in report.provenance)
+
+    def test_a_program_that_had_to_be_ended_after_a_request_for_evidence_hung(
+        self, writer: RunWriter, box: SignalBox
+    ) -> None:
+        describe(writer, config(writer), {})
+        supervisor, _ = self.supervisor(writer, box, "sleep:30")
+        step_until(supervisor, "process", writer.path)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        supervisor.step(0.1)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert self.end(supervisor).hang is not None
+        writer.finish()
+        assert analyze_rundir(writer.path, AnalyzeOptions(fast=True)).verdict.kind == "stall"
 
     def test_ctrl_c_is_counted(self, writer: RunWriter, box: SignalBox) -> None:
         supervisor, _ = self.supervisor(writer, box, "sleep:30")
@@ -354,3 +417,100 @@ def test_while_a_report_is_made_stopping_signals_interrupt(box: SignalBox) -> No
         signal.raise_signal(signal.SIGTERM)
     os.kill(os.getpid(), signal.SIGTERM)
     assert box.take() == [signal.SIGTERM]
+
+
+def test_what_outlives_the_command_is_told_before_and_when_it_is_ended(
+    writer: RunWriter, box: SignalBox
+) -> None:
+    made = config(writer, "daemon:sleep:60", "sleep:0.7", "exit:0", linger=2.5)
+    result, folder, said = go(writer, box, made)
+    assert (result.ended_by, result.suspicious) == ("outlived", False)
+    before, after = (text for text in said if "outlived" in text or "still running" in text)
+    assert "the command has ended; 1 process (" in before
+    assert "--linger never" in before
+    assert after.startswith("ending 1 process (")
+    (event,) = [e for e in folder.events if e.kind == "outlived"]
+    assert event.number("count") == 1
+    notes = analyze_rundir(writer.path, AnalyzeOptions(fast=True)).provenance
+    assert any(
+        "The command ended with exit code 0; 1 process that it had started (" in note for note in notes
+    )
+
+
+def test_a_command_that_crashes_and_leaves_a_process_behind_crashed(
+    writer: RunWriter, box: SignalBox
+) -> None:
+    made = config(writer, linger=0.3)._replace(argv=("bash", "-c", "setsid sleep 60 & kill -SEGV $$"))
+    result, _, _ = go(writer, box, made)
+    assert (result.ended_by, result.signal, result.suspicious) == ("outlived", signal.SIGSEGV, True)
+    verdict = analyze_rundir(writer.path, AnalyzeOptions(fast=True)).verdict
+    assert (verdict.kind, "SIGSEGV" in verdict.headline) == ("host-death", True)
+
+
+def test_that_nobody_reads_is_told_once_and_ends_nothing(writer: RunWriter, box: SignalBox) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        made = config(writer, "say:a", "sleep:0.7", "say:b", "sleep:0.7", "exit:0", sinks=(write, -1))
+        result, folder, said = go(writer, box, made)
+    finally:
+        os.close(write)
+    assert result.exit_code == 0
+    (told,) = [text for text in said if "nobody reads the program's stdout any more" in text]
+    assert f"kill {os.getpid()}" in told
+    assert kinds(folder).count("reader-gone") == 1
+    assert Path(writer.file("output", "001.stdout.log")).read_bytes().split() == [b"a", b"b"]
+
+
+def test_a_killed_program_is_told_to_be_killed(tmp_path: Path) -> None:
+    from tests.support.runs import finish, start
+
+    folder = tmp_path / "run"
+    process = start(folder, ["--grace", "1"], fake("ignore:SIGTERM", "say:deaf", "sleep:60"))
+    wait_for_output(folder, b"deaf")
+    process.send_signal(signal.SIGTERM)
+    ran = finish(process, folder)
+    assert ran.code == 137
+    assert "killed 1 process (SIGKILL) after --grace 1 s" in ran.err
+    assert "was killed (SIGKILL) after it had been asked to end (exit code 137)" in ran.err
+    notes = analyze_rundir(folder, AnalyzeOptions(fast=True)).provenance
+    assert "The command was ended on request: it did not end when asked, and was killed (SIGKILL)." in notes
+
+
+def test_a_program_that_was_not_started_leaves_a_whole_record(tmp_path: Path) -> None:
+    from tests.support.command import run_cli
+
+    out = tmp_path / "run"
+    assert run_cli("run", "--out", str(out), "--", "/no/such/program").code == 3
+    assert open_run(out).ended
+    report = analyze_rundir(out, AnalyzeOptions(fast=True))
+    assert report.verdict.headline == "The program could not be started: No such file or directory"
+    assert not any("has no end" in note for note in report.provenance)
+
+
+def test_without_analysis_nothing_is_said_to_be_examined(tmp_path: Path) -> None:
+    from tests.support.command import run_cli
+
+    done = run_cli("run", "--no-analysis", "--out", str(tmp_path / "r"), "--", "sh", "-c", "kill -SEGV $$")
+    assert "examining" not in done.err
+    assert f"'crashlab analyze {tmp_path / 'r'}' examines the evidence (--no-analysis)" in done.err
+
+
+def test_a_closed_terminal_ends_a_run_without_a_restart(tmp_path: Path) -> None:
+    from tests.support.runs import finish, start, wait_until
+
+    folder = tmp_path / "run"
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        process = start(folder, ["--restart", "2"], ["sleep", "60"])
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    events = folder / "events.jsonl"
+    wait_until(lambda: events.exists() and b'"process"' in events.read_bytes())
+    process.send_signal(signal.SIGHUP)
+    ran = finish(process, folder)
+    assert ran.code == 128 + signal.SIGHUP
+    assert "starting again" not in ran.err
+    assert "was ended on request" in ran.err
+    verdict = analyze_rundir(folder, AnalyzeOptions(fast=True)).verdict
+    assert (verdict.kind, "was ended on request" in verdict.headline) == ("no-fault", True)

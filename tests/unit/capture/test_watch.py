@@ -94,3 +94,20 @@ def test_without_pipes_the_libraries_are_looked_at_when_they_are_due(
     seen = watch(writer, None)
     seen.look(0.0)
     assert libraries_told(writer) == 1
+
+
+def test_after_its_end_a_long_output_is_searched_within_limits(
+    writer: RunWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from crashlab.capture import watch as watching
+
+    monkeypatch.setattr(watching, "_LAST_BYTES", 1000)
+    monkeypatch.setattr(watching, "_READ_ON", 500)
+    text = b"y\n" * 20_000 + b"RuntimeError: CUDA error: an illegal memory access was encountered\n"
+    Path(writer.file("output", "001.stdout.log")).write_bytes(text)
+    hurried = watch(writer, None)
+    assert hurried.last_words(seconds=0.0) == len(text) - 1000
+    assert [one.kind for one in hurried.live.findings] == ["cuda-error"]
+    patient = watch(writer, None)
+    assert patient.last_words(seconds=60.0) == 0
+    assert patient.live.bytes == len(text)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from crashlab.debugger import candidates
+from crashlab.errors import MissingTool
 from tests.support import corpus, fake_cuda_gdb
 from tests.support.command import run_cli
 
@@ -44,9 +46,24 @@ def test_the_report_arrives_and_is_complete(behaviour: str, tmp_path: Path) -> N
     assert [pid for pid in fake_cuda_gdb.pids(program) if fake_cuda_gdb.is_alive(pid)] == []
 
 
-def test_a_debugger_that_is_not_there_is_said_to_be_missing() -> None:
-    found = run_cli("analyze", "--json", "--debugger", "/nonexistent/cuda-gdb", str(corpus.path("oob_load")))
-    assert json.loads(found.out)["readers"]["cuda_gdb"]["status"] == "missing"
+@pytest.mark.parametrize("more", [(), ("-q",), ("--json",)])
+def test_a_named_debugger_that_is_not_there_is_an_error_before_anything_is_read(
+    more: tuple[str, ...], tmp_path: Path
+) -> None:
+    plain = tmp_path / "cuda-gdb"
+    plain.write_text("not executable")
+    for path in ("/nonexistent/cuda-gdb", str(plain), str(tmp_path / "none")):
+        found = run_cli("analyze", *more, "--debugger", path, str(corpus.path("oob_load")))
+        assert (found.code, found.out) == (3, "")
+        assert f"--debugger: {path} is no program" in found.err
+        assert "leave it out" in found.err
+
+
+def test_a_folder_that_holds_a_debugger_may_be_named(tmp_path: Path) -> None:
+    program = Path(fake_cuda_gdb.install(tmp_path, sorted(fake_cuda_gdb.BEHAVIOURS)[0]))
+    candidates.require(str(program.parent))
+    with pytest.raises(MissingTool):
+        candidates.require("/")
 
 
 def test_auto_without_any_debugger_says_nothing_about_one(monkeypatch: pytest.MonkeyPatch) -> None:

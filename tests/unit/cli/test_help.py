@@ -85,3 +85,9 @@ def test_bash_takes_the_script_and_completes_a_command(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert found.stdout.split() == ["analyze"], found.stderr
+
+
+@pytest.mark.parametrize("path", [p for p in PATHS if p], ids=" ".join)
+def test_examples_fit_on_a_screen_of_80_columns(path: tuple[str, ...]) -> None:
+    output = CliRunner().invoke(cli, [*path, "--help"], prog_name="crashlab", terminal_width=80).output
+    assert not [line for line in output.partition("Options:")[0].splitlines() if len(line) > 80]

@@ -60,6 +60,15 @@ def test_memory_of_a_full_dump_is_listed_and_read(update_golden: bool) -> None:
     golden.check("inspect/memory-shared.txt", shared.out, update=update_golden)
 
 
+def test_an_address_in_a_light_dump_is_told_apart_from_one_that_was_not_dumped() -> None:
+    light = run_cli("inspect", str(corpus.path("tma")), "memory", "--address", "0x7f5a2a580280")
+    assert light.code == 2
+    assert "No global memory is in this dump (a light dump, without memory)" in light.err
+    assert "'crashlab inspect CORE params' has the kernels' parameters" in " ".join(light.err.split())
+    full = run_cli("inspect", str(corpus.path("shared_oob_full")), "memory", "--address", "0x10")
+    assert "in no dumped range" in full.err
+
+
 def test_a_module_is_carved_into_a_new_file_and_nothing_is_overwritten(tmp_path: Path) -> None:
     target = tmp_path / "m.cubin"
     core = str(corpus.path("shared_oob"))
@@ -75,7 +84,7 @@ def test_a_module_is_carved_into_a_new_file_and_nothing_is_overwritten(tmp_path:
     [
         (["cubin"], 2, "-o module.cubin"),
         (["cubin", "--module", "99", "-o", "/dev/null/x"], 2, "No such module"),
-        (["memory", "--address", "0x10"], 2, "in no dumped range"),
+        (["memory", "--address", "0x10"], 2, "No global memory is in this dump"),
         (["memory", "--space", "local"], 2, "No local memory"),
         (["blocks", "--block", "a,b"], 2, "block index"),
         (["sass", "--pc", "0x10"], 2, "No module of the dump holds PC 0x10"),

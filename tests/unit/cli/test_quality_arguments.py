@@ -129,6 +129,19 @@ def test_the_questions_can_be_written_and_read_again(tmp_path: Path) -> None:
     ]
 
 
+def test_questions_are_never_written_over_others(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text("my own questions\n")
+    done = run_cli("quality", "--write-tasks", str(path), "--questions", "30", "--seed", "7")
+    assert done.code == 2
+    assert "File exists" in done.err
+    assert path.read_text() == "my own questions\n"
+    path.unlink()
+    for _ in range(2):  # the same again is no loss
+        assert run_cli("quality", "--write-tasks", str(path), "--questions", "30", "--seed", "7").code == 0
+    assert run_cli("quality", "--write-tasks", str(path), "--questions", "30", "--seed", "8").code == 2
+
+
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     done = run_cli("quality", "--write-tasks", str(tmp_path / "none" / "x.jsonl"))
     assert done.code == 2

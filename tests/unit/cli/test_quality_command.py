@@ -180,6 +180,8 @@ def test_a_server_that_never_answers_ends_with_14(tmp_path: Path) -> None:
     assert done.code == 14, done.err
     assert report["verdict"]["kind"] == "inconclusive"
     assert "exit code 3" in done.out
+    assert "none of 80 questions" in done.out
+    assert "none of 80 questions" in (tmp_path / "run" / "quality.html").read_text()
 
 
 def test_a_missing_program_is_told(tmp_path: Path) -> None:

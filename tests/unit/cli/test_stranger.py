@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from tests.support import corpus
+from tests.support import corpus, fake_cuda_gdb
 from tests.support.command import run_cli
 
 
@@ -61,15 +62,51 @@ def test_a_missing_file_is_not_claimed_to_have_been_read() -> None:
     assert "next " in found.out
 
 
-def test_a_debugger_that_was_asked_for_and_is_missing_is_said_so_without_verbose() -> None:
-    found = run_cli("analyze", "--debugger", "/nonexistent/cuda-gdb", str(corpus.path("oob_load")))
+def test_a_debugger_that_was_asked_for_and_cannot_run_is_said_so_without_verbose(tmp_path: Path) -> None:
+    program = fake_cuda_gdb.install_broken(tmp_path)
+    found = run_cli("analyze", "--debugger", program, str(corpus.path("oob_load")))
     assert "cuda_gdb: missing" in found.out
 
 
 def test_a_bundle_that_cannot_hold_the_dump_refuses(tmp_path: Path) -> None:
-    found = run_cli("bundle", str(corpus.path("oob_load")), "--include-dump", "-o", str(tmp_path / "x.zip"))
+    report = tmp_path / "report.json"
+    report.write_text(run_cli("analyze", "--fast", "--json", str(corpus.path("oob_load"))).out)
+    found = run_cli("bundle", str(report), "--include-dump", "-o", str(tmp_path / "x.zip"))
     assert found.code == 2
     assert "run directory" in found.err
+
+
+def test_a_bundle_of_a_dump_takes_the_dump_in_when_asked(tmp_path: Path) -> None:
+    dump = str(corpus.path("oob_load"))
+    assert run_cli("bundle", dump, "--include-dump", "-o", str(tmp_path / "x.zip")).code == 0
+    with zipfile.ZipFile(tmp_path / "x.zip") as archive:
+        assert "oob_load.core" in archive.namelist()
+
+
+def test_a_bundle_of_a_dump_holds_the_faulting_cubin_or_says_why_not(tmp_path: Path) -> None:
+    found = run_cli("bundle", str(corpus.path("tma")), "-o", str(tmp_path / "x.zip"))
+    assert found.code == 0
+    with zipfile.ZipFile(tmp_path / "x.zip") as archive:
+        assert archive.read("faulting.cubin").startswith(b"\x7fELF")
+        assert "tma.core" not in archive.namelist()
+    found = run_cli("bundle", str(corpus.path("badpc")), "-o", str(tmp_path / "y.zip"))
+    assert "not in it: faulting.cubin: no loaded module" in found.err
+    listed = run_cli("bundle", "--check", str(tmp_path / "y.zip"))
+    assert "faulting.cubin: no loaded module" in listed.out
+
+
+def test_a_bundle_of_a_report_alone_says_that_there_is_no_cubin(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    report.write_text(run_cli("analyze", "--fast", "--json", str(corpus.path("oob_load"))).out)
+    found = run_cli("bundle", str(report), "-o", str(tmp_path / "x.zip"))
+    assert "not in it: faulting.cubin: there is no readable dump" in found.err
+
+
+def test_completion_without_a_shell_asks_for_one_in_plain_words() -> None:
+    found = run_cli("completion")
+    assert found.code == 2
+    assert "\\x09" not in found.err
+    assert "zsh" in found.err
 
 
 def test_nothing_is_bundled_of_an_unreadable_file(tmp_path: Path) -> None:
@@ -122,3 +159,9 @@ def test_an_ascii_terminal_does_not_break_the_page() -> None:
     )
     assert found.returncode == 0
     assert int(found.stdout) > 10_000
+
+
+def test_a_folder_as_an_input_file_is_called_one(tmp_path: Path) -> None:
+    found = run_cli("analyze", str(corpus.path("oob_load")), "--fast", "--log", str(tmp_path))
+    assert found.code in (2, 3)
+    assert "is a folder, not a file" in found.err + found.out

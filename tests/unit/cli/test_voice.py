@@ -18,6 +18,7 @@ import pytest
 
 from crashlab.cli import voice
 from crashlab.cli.demo import _free_port
+from tests.support import corpus
 from tests.support.command import run_cli
 
 DEAD = "http://127.0.0.1:1"
@@ -229,3 +230,39 @@ def test_a_result_that_could_not_be_written_is_refused_before_anything_is_asked(
     done = run_cli("quality", "--a-url", DEAD, "--out", str(tmp_path / "run"), *options)
     assert (done.code, says in done.err) == (2, True), done.err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("options", [("--json",), ("--fast",), ("--json", "--no-such-option")])
+def test_a_closed_standard_output_is_said_to_be_one(options: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "crashlab", "analyze", str(corpus.path("oob_load")), *options]
+    done = subprocess.run(
+        ["sh", "-c", '"$@" >&-', "sh", *command], capture_output=True, text=True, timeout=60
+    )
+    if "--no-such-option" in options:
+        assert (done.returncode, "No such option" in done.stderr) == (2, True)
+        return
+    assert done.returncode == 3
+    assert "the output could not be written: Bad file descriptor" in done.stderr
+    assert "Standard output is closed" in done.stderr
+    assert "internal error" not in done.stderr
+
+
+def test_with_closed_streams_the_evidence_goes_into_the_evidence_files_only(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    command = [
+        sys.executable,
+        "-m",
+        "crashlab",
+        "run",
+        "--out",
+        str(out),
+        "--",
+        "sh",
+        "-c",
+        "echo a; echo b >&2",
+    ]
+    assert subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *command], timeout=60).returncode == 0
+    for row in (out / "events.jsonl").read_text().splitlines():
+        json.loads(row)
+    assert (out / "output" / "001.stdout.log").read_text() == "a\n"
+    assert (out / "output" / "001.stderr.log").read_text() == "b\n"

@@ -204,6 +204,11 @@ def test_paths_that_cannot_be_read_are_refused(bad: str) -> None:
         CoreDump.open(bad)
 
 
+def test_a_folder_is_called_one(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableDump, match="is a folder, not a file"):
+        CoreDump.open(tmp_path)
+
+
 def test_a_fifo_is_refused_and_does_not_block(tmp_path: Path) -> None:
     import os
 

@@ -139,6 +139,9 @@ def test_an_arm_that_was_never_asked_is_inconclusive_with_its_problem() -> None:
     report = build_report(Settings(suite), heard)
     assert report.verdict.kind == INCONCLUSIVE
     assert "never ready: refused" in report.verdict.headline
+    assert report.asked == "60 questions"
+    neither = build_report(Settings(suite), [Heard(Arm("A", "http://a"), Talk("A", problem="never ready"))])
+    assert neither.asked == "none of 60 questions"
 
 
 @pytest.mark.parametrize(

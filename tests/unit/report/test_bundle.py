@@ -246,7 +246,12 @@ def test_nothing_is_overwritten_and_only_zips_are_written(tmp_path: Path) -> Non
 def test_a_report_alone_makes_a_bundle(tmp_path: Path) -> None:
     written = bundle.write(report(), None, tmp_path / "b.zip")
     assert_clean(contents(*written.parts))
-    assert written.left == ()
+    assert written.left == (bundle.Left("faulting.cubin", "there is no readable dump of the verdict here"),)
+
+
+def test_where_nothing_faulted_no_cubin_is_missed(tmp_path: Path) -> None:
+    clean = report()._replace(verdict=report().verdict._replace(kind="no-fault"))
+    assert bundle.write(clean, None, tmp_path / "b.zip").left == ()
 
 
 def test_an_unreadable_dump_is_left_out_with_the_reason(folder: Path, tmp_path: Path) -> None:

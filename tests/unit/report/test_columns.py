@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crashlab.report.columns import Columns, broken
-from crashlab.report.text import Paragraph, page
+from crashlab.report.text import Noted, Paragraph, page
 
 HEADS = ("arm", "faults", "what it does")
 ROWS = (("baseline", "3", "a sentence that is longer than a narrow column may be"), ("b", "12", "short"))
@@ -56,6 +56,30 @@ def test_code_is_broken_on_a_narrow_screen_only() -> None:
     assert page([code], 60) == f"{code}\n"
     assert page([code], 40) == "  => 0x10  LDG.E R0, [R2.64] ; lane 0:\n      R2=0x7f0000001000\n"
     assert page([code, TABLE, Paragraph("x")], 200).splitlines()[:2] == [code, next(iter(TABLE.lines()))]
+
+
+def test_a_note_stands_below_its_instruction_where_both_are_wider_than_the_page() -> None:
+    line = Noted("  => 0x10  LDG.E R0, [R2.64]", "; lane 0: R2=0x7f00 -> 0x7f0000001000")
+    assert page([line], 80) == f"{line.text}   {line.note}\n"
+    assert page([line], 60) == f"{line.text}\n          {line.note}\n"
+    assert all(len(shown) <= 40 for shown in page([line], 40).splitlines())
+
+
+def test_names_of_arms_are_broken_behind_a_sign() -> None:
+    assert broken("cudagraph-mode=NONE", 16) == ["cudagraph-mode=", "NONE"]
+    assert broken("linear-backend=marlin", 20) == ["linear-backend=", "marlin"]
+    assert broken("a=1,b=2,c=3", 8) == ["a=1,b=2,", "c=3"]
+    assert broken("dump-flags=skip_nonrelocated_elf", 16) == ["dump-flags=", "skip_", "nonrelocated_elf"]
+    assert broken("x" * 10, 4) == ["xxxx", "xxxx", "xx"]
+
+
+def test_a_sentence_is_broken_in_a_word_only_where_the_word_alone_is_too_long() -> None:
+    setting = "CUDA_ENABLE_COREDUMP_ON_EXCEPTION=1,"
+    assert page([Paragraph(f"only with {setting} to")], 40) == f"only with\n{setting} to\n"
+    assert (
+        page([Paragraph("v1|fault|kernel_name|store|global")], 20)
+        == "v1|fault|\nkernel_name|store|\nglobal\n"
+    )
 
 
 @given(st.text("ab c", max_size=80), st.integers(1, 30))

@@ -47,6 +47,22 @@ def test_what_is_no_dump_is_skipped_and_a_cut_one_is_listed(tmp_path: Path) -> N
     assert sum(g.crashes for g in found.groups) == 1
 
 
+def test_files_named_like_dumps_that_are_empty_or_none_are_listed_as_unreadable(tmp_path: Path) -> None:
+    for name in ("host.12.3.nvcudmp", "host.12.4.nvcudmp"):
+        (tmp_path / name).touch()
+    (tmp_path / "text.core").write_text("no dump at all")
+    assert run_cli("analyze", str(tmp_path)).code == 3
+    found = analyze_folder(str(_folder(tmp_path, "oob_load")), FAST)
+    assert [line.split(":")[0] for line in found.unreadable] == [
+        "host.12.3.nvcudmp", "host.12.4.nvcudmp", "text.core",
+    ]  # fmt: skip
+    assert (found.skipped, found.copies) == (0, ())
+    quiet = run_cli("analyze", "--fast", "-q", str(tmp_path))
+    assert "host.12.3.nvcudmp: Unreadable: the file is empty." in quiet.err
+    assert quiet.code == 0
+    assert run_cli("analyze", "--fast", "--exit-code", str(tmp_path)).code == 10
+
+
 def _sm_record(path: Path, sm: int, pc: int) -> None:
     w = CoreWriter()
     devices = w.table("device", "devtbl")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crashlab import facts
-from crashlab.report import markdown
+from crashlab.report import exposure, markdown
 from crashlab.report.markdown.escape import bullets, code, fenced, prose
 from crashlab.report.markdown.render import LIMIT
 from tests.support import hostile
@@ -94,6 +94,76 @@ def test_plain_words_stay_plain_and_names_become_code() -> None:
     assert prose("1. not a list") == "1\\. not a list"
     assert prose("- not a list") == "\\- not a list"
     assert bullets(["one", "two"]) == "- one\n- two"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a GPU core dump (`crashlab run -- …`) and trust", "a GPU core dump (`crashlab run -- …`) and trust"),
+        ("record with ``a ` b``, or not", "record with ``a ` b``, or not"),
+        ("in Worker_TP…) it", "in `Worker_TP`…) it"),
+        ("at STS.128 [R0], R4 (faults.cu:16)", "at `STS.128 [R0], R4` (`faults.cu:16`)"),
+        ("@!P2 STG.E desc[UR6][R14.64], R11.", "`@!P2 STG.E desc[UR6][R14.64], R11`."),
+        ("at CALL.REL.NOINC R6 0x7fef: a jump", "at `CALL.REL.NOINC R6 0x7fef`: a jump"),
+        ("HGMMA.64x8x16.F32 R24, gdesc[UR4], RZ, !UPT, gsb0", "`HGMMA.64x8x16.F32 R24, gdesc[UR4], RZ, !UPT, gsb0`"),
+        ("f<128, 8, float>(int, int) and so", "`f<128, 8, float>(int, int)` and so"),
+        ("(anonymous namespace)::foo<int>(float*)", "`(anonymous namespace)::foo<int>(float*)`"),
+        ("or give --env cudnn=VERSION)", "or give `--env cudnn=VERSION`)"),
+        ("see 'crashlab inspect CORE params'.", "see `crashlab inspect CORE params`."),
+        ("cuDNN >= 9.23.2", "cuDNN >= 9.23.2"),
+        ("CUDA 13.0, SM 5, 6", "CUDA 13.0, SM 5, 6"),
+    ],
+)  # fmt: skip
+def test_code_in_a_sentence_is_one_span(text: str, shown: str) -> None:
+    assert prose(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text", ["`a`@b", "`a``@b`c", "` @b", "STS.128 [R0]`@b`", "`@b`STS.128 [R0]", "x`` ` ``@b`"]
+)
+def test_backticks_in_hostile_text_let_nothing_act(text: str) -> None:
+    assert "@" not in _without_spans(prose(text))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet="`@ab(#1)[R]., ST", max_size=40))
+def test_no_mixture_of_backticks_and_instructions_lets_a_name_act(text: str) -> None:
+    shown = prose(text)
+    assert not re.search(r"[@#\[]", _without_spans(shown))
+    assert shown.count("@") == text.count("@")
+
+
+def test_exposure_is_told_in_units_that_people_use() -> None:
+    run = facts.Run(("vllm", "serve"), exposure={"hours": 0.001349, "requests": 1, "engine_steps": 398})
+    text = markdown.render(hostile.report("word")._replace(run=run))
+    assert "Exposure before the failure: 5 s, 1 request, 398 engine steps." in text
+    assert exposure.words({"hours": 1.04}) == "1 h 2 min"
+    assert exposure.words({"hours": 0.0556, "x": 1.5}) == "3 min 20 s, 1.5 x"
+    assert exposure.words({"hours": 0.0}) == "0 s"
+    assert exposure.words({"hours": 1e-5}) == "0.04 s"
+    assert exposure.words({"hours": 240.0}) == "240 h"
+    assert exposure.words({"hours": float("nan"), "tokens": -1}) == "nan hours, -1 tokens"
+
+
+def test_a_long_title_ends_at_a_word_without_a_count() -> None:
+    report = hostile.report("word")
+    headline = "The server stopped: " + "4 spinning, " * 30
+    long = report._replace(verdict=report.verdict._replace(exception=None, headline=headline))
+    title = markdown.title(long, markdown.FORMS["nvidia"])
+    assert len(title) <= 200
+    assert title.endswith("4 spinning…")
+    assert (
+        "characters"
+        not in (markdown.prefilled_url(long, markdown.FORMS["nvidia"]) or "").split("title=")[1][:700]
+    )
+    assert len(markdown.title(long._replace(verdict=long.verdict._replace(headline="x" * 500)))) == 200
+
+
+def test_reasons_that_are_sentences_have_one_stop_each() -> None:
+    report = hostile.report("word")
+    sure = facts.Confidence("low", ("Only a log was read.", "No dump was read.", "a clause"))
+    text = markdown.render(report._replace(verdict=report.verdict._replace(confidence=sure)))
+    assert "(Only a log was read; No dump was read; a clause)" in text
 
 
 def test_a_giant_report_is_cut_in_a_fixed_order_and_says_where() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crashlab.report import build, textevidence
+from crashlab.report import build, text, textevidence
 from crashlab.report.options import AnalyzeOptions
 from tests.support import corpus
 
@@ -32,3 +32,27 @@ def test_the_logs_are_read_once_for_all_dumps_of_a_crash(
     assert reads == [(str(log),)]
     assert report.environment is not None
     assert report.environment["vllm"].value == "0.25.1"
+
+
+def test_a_log_beside_an_unreadable_dump_does_not_hide_why_it_is_unreadable(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("RuntimeError: CUDA error: an illegal memory access was encountered\n")
+    options = AnalyzeOptions(debugger="never", fast=True, logs=(str(log),))
+    report = build.analyze([corpus.path("cut_short")], options)
+    assert [item.path for item in report.inputs] == ["cut_short.core", "server.log"]
+    assert report.verdict.kind == "gpu-fault"
+    assert report.verdict.address is not None
+    assert report.verdict.address.why == "the dump cannot be read"
+    assert report.verdict.confidence is not None
+    assert report.verdict.confidence.reasons[0].startswith("The dump cannot be read: writing was cut short")
+    assert "writing was cut short" in text.render(report)
+
+
+def test_a_log_that_says_nothing_beside_an_unreadable_dump_is_named_all_the_same(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("all is well\n")
+    options = AnalyzeOptions(debugger="never", fast=True, logs=(str(log),))
+    report = build.analyze([corpus.path("cut_short")], options)
+    assert report.verdict.kind == "unreadable"
+    assert "No GPU error was found in server.log." in report.provenance
+    assert [item.path for item in report.inputs] == ["cut_short.core", "server.log"]

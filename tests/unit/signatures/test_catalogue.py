@@ -73,14 +73,60 @@ def test_the_page_names_every_entry_weight_and_reference() -> None:
     assert "| `exception` | 3 |" in page
 
 
-def test_a_folder_adds_entries_and_replaces_bundled_ones(tmp_path: Path) -> None:
+def test_a_folder_adds_entries_and_bundled_ids_are_taken(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(ENTRY.format(id="MINE-ONE"))
     (tmp_path / "b.toml").write_text(ENTRY.format(id="NAN-TO-BANG"))
     (tmp_path / "notes.txt").write_text("not an entry")
-    entries = {entry.id: entry for entry in catalogue.load([str(tmp_path)])}
+    skipped: list[catalogue.Skipped] = []
+    entries = {entry.id: entry for entry in catalogue.load([str(tmp_path)], skipped=skipped)}
     assert entries["MINE-ONE"].source == str(tmp_path)
-    assert entries["NAN-TO-BANG"].title == "mine"
+    assert entries["NAN-TO-BANG"].source == "bundled"
     assert len(entries) == len(TABLES) + 1
+    assert [(item.path, "NAN-TO-BANG is taken" in item.why) for item in skipped] == [
+        (str(tmp_path / "b.toml"), True)
+    ]
+    with pytest.raises(BadEntry, match="NAN-TO-BANG is taken by an entry that ships"):
+        catalogue.load([str(tmp_path)])
+    assert any("b.toml: the id NAN-TO-BANG is taken" in one for one in proofrun.run([str(tmp_path)]).problems)
+
+
+def test_a_source_tree_may_change_bundled_entries_under_their_ids(tmp_path: Path) -> None:
+    folder = tmp_path / "known"
+    folder.mkdir()
+    (tmp_path / "known.json").write_text("{}")
+    (folder / "nan-to-bang.toml").write_text(ENTRY.format(id="NAN-TO-BANG"))
+    assert {entry.id: entry for entry in catalogue.load([str(folder)])}["NAN-TO-BANG"].title == "mine"
+
+
+def test_what_cannot_be_used_costs_itself_and_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.toml").write_text("x = [")
+    (tmp_path / "b.toml").write_text("")
+    (tmp_path / "c.toml").write_text(ENTRY.format(id="MINE-ONE"))
+    (tmp_path / "d.toml").write_text(ENTRY.format(id="MINE-ONE"))
+    monkeypatch.setenv(catalogue.VARIABLE, f"{tmp_path}:{tmp_path / 'gone'}")
+    skipped: list[catalogue.Skipped] = []
+    assert "MINE-ONE" in {entry.id for entry in catalogue.packed(skipped=skipped)}
+    assert [Path(item.path).name for item in skipped] == ["a.toml", "b.toml", "d.toml", "gone"]
+    assert all(item.why and "a.toml" not in item.why for item in skipped[:2])
+    assert catalogue.unusable() == tuple(skipped)
+    note = skipped[0].note()
+    assert f"{tmp_path.name}/a.toml" in note
+    assert str(tmp_path) not in note
+    with pytest.raises(BadEntry, match=r"a\.toml: "):
+        catalogue.load()
+
+
+def test_an_entry_without_an_id_is_refused_with_its_file_named(tmp_path: Path) -> None:
+    (tmp_path / "b.toml").write_text("")
+    with pytest.raises(BadEntry, match=r"b\.toml: it has no id"):
+        catalogue.load_folder(str(tmp_path))
+
+
+def test_a_folder_of_the_command_line_must_exist_even_where_entries_may_be_skipped(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        catalogue.packed([str(tmp_path / "none")], skipped=[])
 
 
 def test_the_variable_adds_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,6 +165,9 @@ def test_a_broken_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [_Point(RuntimeError("boom"))])
     with pytest.raises(BadEntry, match="entry point 'mine'"):
         catalogue.load()
+    skipped: list[catalogue.Skipped] = []
+    assert len(catalogue.load(skipped=skipped)) == len(TABLES)
+    assert "boom" in skipped[0].why
 
 
 def test_missing_folders_and_twins_are_refused(tmp_path: Path) -> None:

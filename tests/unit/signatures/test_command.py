@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from click.testing import CliRunner, Result
 from crashlab.cli.main import cli
 from crashlab.errors import UnreadableInput, UsageError
 from crashlab.report import jsonio
-from crashlab.signatures import placeholders
+from crashlab.signatures import catalogue, placeholders
 from tests.unit.signatures.material import DATA, env, report_of, seed_sm120
 
 
@@ -123,6 +124,45 @@ def test_show_is_one_entry_in_words_or_json() -> None:
     with pytest.raises(UsageError, match="no signature") as caught:
         _run("show", "CUDNN-SM120")
     assert "CUDNN-SM120-FORT-STS" in (caught.value.hint or "")
+
+
+def test_show_breaks_lines_at_the_terminal_and_spells_placeholders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for entry in catalogue.bundled():
+        shown = _run("show", entry.id).stdout
+        assert re.search(r"\{[a-z_]+\}", shown) is None, entry.id
+        words = [line for line in shown.splitlines() if len(line) > 80]
+        assert all(" " not in line.strip("- ") for line in words), entry.id
+    shown = _run("show", "CUDNN-SM120-FORT-STS").stdout
+    assert "<the opcode>" in shown
+    assert "filled in from the crash" in shown
+
+
+@pytest.mark.parametrize("name", ["bad id", "x", "", "CUDNN-SM120-FORT-STS"])
+def test_new_refuses_an_id_that_no_entry_can_have_as_misuse(report: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="--id") as caught:
+        _run("new", str(report), "--id", name)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("command", ["match", "new"])
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty"),
+        (b" \n", "is empty"),
+        (b"a text", "core dump.$"),
+        (b'{"a": ', "cut short or damaged"),
+    ],
+)
+def test_what_is_no_report_is_said_in_plain_words(
+    tmp_path: Path, command: str, content: bytes, words: str
+) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(content)
+    with pytest.raises(UnreadableInput, match=words) as caught:
+        _run(command, str(path))
+    assert "Expecting" not in str(caught.value)
 
 
 def test_new_then_check_then_match(report: Path, tmp_path: Path) -> None:

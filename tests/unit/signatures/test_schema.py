@@ -102,7 +102,7 @@ def test_the_compiled_form_gives_the_same_entry() -> None:
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ({}, "the id None"),
+        ({}, "it has no id"),
         (_with(id="lower"), "upper-case"),
         (_with(title=""), "title"),
         (_with(kind="guess"), "kind is 'guess'"),

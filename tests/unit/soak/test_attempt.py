@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -46,7 +48,7 @@ class FakeLoad:
         self.watch = GarbageWatch()
         self.canaries = Canaries()
         self.probe: FakeProbe | None = FakeProbe()
-        self.external = None
+        self.external: Any = None
         self.phase = LOADING
         self.ready: Ready | None = Ready("m", 100, None, None)
         self.not_ready = "nobody listens"
@@ -234,6 +236,177 @@ def test_a_server_that_refuses_the_model_is_not_waited_for() -> None:
     outcome = stage.run(lambda at: None)
     assert outcome.kind == kinds.NEVER_READY
     assert stage.clock.now < 1020.0
+
+
+@pytest.fixture(autouse=True)
+def listening(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Where something takes connections; empty it, and nothing does."""
+    places = ["http://x"]
+    monkeypatch.setattr("crashlab.soak.judge.listens", lambda url: "x:80" if url in places else None)
+    return places
+
+
+def note(stage: Stage, *errors: str | None) -> None:
+    for error in errors:
+        record = begin(ASK, 0.0, "t")._replace(error=error, detail="why")
+        stage.load.board.note(record, stage.clock.now)
+
+
+def at(second: float, action: Callable[[], object]) -> Callable[[float], None]:
+    """A play in which this happens once."""
+
+    def play(now: float) -> None:
+        if now == second:
+            action()
+
+    return play
+
+
+@pytest.mark.parametrize("errors", [("reset", "refused", "refused"), ("reset",)])
+def test_a_budget_that_ends_after_the_server_died_is_no_clean_end(
+    errors: tuple[str, ...], listening: list[str]
+) -> None:
+    listening.clear()
+    stage = Stage(budget=Budget(seconds=20.0))
+    outcome = stage.run(at(15.0, lambda: note(stage, None, None, *errors)))
+    assert outcome.kind == kinds.DIED
+    assert outcome.why.startswith("x:80 takes no connection any more; the last")
+    assert stage.server.calls == ["stop died"]
+
+
+def test_all_requests_sent_to_a_server_that_died_meanwhile_is_no_clean_end(listening: list[str]) -> None:
+    listening.clear()
+    stage = Stage()
+    note(stage, None, "refused", "refused")
+    stage.load.alive = False
+    assert stage.run(lambda at: None).kind == kinds.DIED
+
+
+def test_a_budget_that_ends_in_errors_is_inconclusive_and_says_how_many() -> None:
+    stage = Stage(budget=Budget(seconds=20.0))
+    outcome = stage.run(at(15.0, lambda: note(stage, *(None,) * 35, *("http",) * 30)))
+    assert outcome.kind == kinds.FAILING
+    assert "30 of 65 requests failed (http 30)" in outcome.why
+    assert "the last 30 requests all failed" in outcome.why
+
+
+@pytest.mark.parametrize(
+    ("errors", "kind"),
+    [
+        (("http", "http", "http", None), kinds.FAILING),  # most of them
+        (("http", None, None, None), kinds.CLEAN),
+        (("rejected", "rejected", None), kinds.CLEAN),  # overload that recovers
+        (("rejected",) * 9, kinds.CLEAN),
+        (("rejected",) * 40, kinds.FAILING),  # and overload that does not
+        (("cancelled",) * 40, kinds.CLEAN),  # the client hung up on purpose
+        (("http", "http", "cancelled", None, None), kinds.CLEAN),
+        (("empty",) * 40, kinds.CLEAN),  # answered; that nothing is in it is for the garbage watch
+    ],
+)
+def test_what_the_last_requests_came_to_decides_how_a_budget_ends(
+    errors: tuple[str | None, ...], kind: str
+) -> None:
+    stage = Stage(budget=Budget(seconds=20.0))
+    outcome = stage.run(at(10.0, lambda: note(stage, None, *errors)))
+    assert outcome.kind == kind
+
+
+def test_failures_of_a_clean_end_stand_in_its_first_sentence() -> None:
+    stage = Stage(budget=Budget(seconds=20.0))
+    outcome = stage.run(at(10.0, lambda: note(stage, "http", "rejected", None, None, None)))
+    assert outcome.kind == kinds.CLEAN
+    assert outcome.why.endswith("; 2 of 5 requests failed (http 1, rejected 1)")
+
+
+def test_an_answer_under_way_shows_that_the_server_works() -> None:
+    stage = Stage(budget=Budget(seconds=20.0))
+
+    def streaming() -> None:
+        note(stage, *(None,) * 9, "http", "http", "http", "http")
+        stage.fly()
+        stage.load.board.flights[1].heard(stage.clock.now, 5)
+
+    assert stage.run(at(18.0, streaming)).kind == kinds.CLEAN
+
+
+def test_failed_requests_do_not_use_up_a_budget_of_requests() -> None:
+    stage = Stage(budget=Budget(requests=5))
+
+    def play(at: float) -> None:
+        note(stage, "http" if at < 20 else None)
+
+    outcome = stage.run(play)
+    assert (outcome.kind, stage.load.board.succeeded) == (kinds.FAILING, 5)
+    assert "19 of 24 requests failed" in outcome.why
+
+
+def test_a_server_that_only_turns_away_ends_a_budget_of_requests() -> None:
+    stage = Stage(budget=Budget(requests=5))
+    outcome = stage.run(lambda at: note(stage, "rejected", "rejected"))
+    assert outcome.kind == kinds.FAILING
+    assert "requests all failed (rejected" in outcome.why
+
+
+def test_an_interrupt_says_how_many_requests_failed() -> None:
+    stage = Stage()
+    note(stage, None, "refused", "refused")
+    outcome = stage.run(at(2.0, lambda: setattr(stage.server, "stop_asked", True)))
+    assert outcome.kind == kinds.INTERRUPTED
+    assert "2 of 3 requests failed (refused 2)" in outcome.why
+
+
+def test_a_server_that_died_before_its_first_answer_has_died(listening: list[str]) -> None:
+    listening.clear()
+    stage = Stage()
+    fail(stage, 30, succeeded=False)
+    outcome = stage.run(lambda at: None)
+    assert outcome.kind == kinds.DIED
+    assert "takes no connection any more; the last 30 requests all failed" in outcome.why
+
+
+def test_a_server_that_sent_tokens_and_then_only_errors_has_died() -> None:
+    stage = Stage()
+    stage.load.board.tokens = 528
+    fail(stage, 30, succeeded=False)
+    outcome = stage.run(lambda at: None)
+    assert outcome.kind == kinds.DIED
+    assert "answers no request any more" in outcome.why
+
+
+def test_another_generators_end_looks_whether_the_server_is_still_there(listening: list[str]) -> None:
+    listening.clear()
+    stage = Stage(budget=Budget(seconds=5.0))
+    stage.load.external = SimpleNamespace(runs=2, failed=1)
+    assert stage.run(lambda at: None).kind == kinds.DIED
+    stage.load.alive, stage.load.problem = False, "the load command failed 3 times at once (code 1): x"
+    assert stage.run(lambda at: None).kind == kinds.DIED
+
+
+def test_a_server_that_fails_each_request_is_neither_idle_nor_progressing() -> None:
+    stage = Stage(budget=Budget(seconds=9.0))
+    stage.run(at(3.0, lambda: note(stage, None, "refused", "refused", "refused")))
+    assert [shown.status.state for shown in stage.shown][-1] == "FAILING"
+    assert stage.shown[-1].status.why == "the last 3 requests all failed"
+
+
+@pytest.mark.parametrize(
+    ("why", "step"),
+    [
+        ("nobody listens on h:1", "check that the server runs"),
+        ("it answers HTTP 404 to /v1/models: no OpenAI-compatible server", "speaks OpenAI's API"),
+        ("it answers HTTP 404 to /v1/completions: no such model", "--model"),
+        ("it answers HTTP 401 to /v1/models: no", "CRASHLAB_API_KEY"),
+        ("the host foo is not known", "how the host is written"),
+        ("no answer in time", "--ready-within"),
+    ],
+)
+def test_a_server_that_never_became_ready_gets_its_next_step(why: str, step: str) -> None:
+    stage = Stage(ready_within=5.0)
+    stage.load.phase, stage.load.ready, stage.load.probe = WAITING, None, None
+    stage.load.not_ready = why
+    outcome = stage.run(lambda at: None)
+    assert outcome.notes[0].startswith("What to do: ")
+    assert step in outcome.notes[0]
 
 
 def fail(stage: Stage, count: int, *, succeeded: bool) -> None:

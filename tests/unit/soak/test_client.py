@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from crashlab.soak import classes
+from crashlab.soak import classes, wirewords
 from crashlab.soak.ask import COMPLETIONS, Ask
 from crashlab.soak.board import Board
 from crashlab.soak.client import Client, Reply, Server, open_session
@@ -93,7 +93,14 @@ def test_nobody_listening_is_refused() -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     (record, _), _ = asyncio.run(_ask(f"http://127.0.0.1:{port}", ASK, None))
-    assert record.error == classes.REFUSED
+    assert (record.error, record.detail) == (classes.REFUSED, f"nobody listens on 127.0.0.1:{port}")
+
+
+@pytest.mark.parametrize("script", [(RESET,), (CLOSE,), (HEAD, chunk(token("one")), 0.05, CLOSE)])
+def test_what_the_network_did_is_told_in_plain_words(script: Script) -> None:
+    (record, _), _ = send(script)
+    assert record.detail
+    assert not re.search(r"Error|Client|\[|<|ssl", record.detail)
 
 
 @pytest.mark.parametrize(
@@ -210,6 +217,41 @@ def test_what_is_not_ready_says_why_and_whether_waiting_helps(script: Script, fi
     assert isinstance(found, NotReady)
     assert found.why
     assert found.final is final
+
+
+PAGE = b"<!DOCTYPE HTML>\n<html><body><h1>Error response</h1><p>Error code: 404</p></body></html>"
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        (
+            (plain("404 File not found", PAGE),),
+            "it answers HTTP 404 to /v1/models: no OpenAI-compatible server",
+        ),
+        ((plain("502 Bad Gateway", PAGE),), "it answers HTTP 502 to /v1/models: a web page"),
+        (
+            (plain("401 Unauthorized", b'{"error": {"message": "no key", "code": 401}}'),),
+            "it answers HTTP 401 to /v1/models: no key",
+        ),
+        (
+            (plain("500 x", b'{"message": "of an older server"}'),),
+            "it answers HTTP 500 to /v1/models: of an older server",
+        ),
+        ((plain("503 x", b""),), "it answers HTTP 503 to /v1/models"),
+    ],
+)
+def test_a_refusal_is_told_without_the_page_that_came_with_it(script: Script, why: str) -> None:
+    found = ready(script)
+    assert isinstance(found, NotReady)
+    assert found.why == why
+
+
+def test_a_host_without_an_address_is_not_waited_for() -> None:
+    below = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    assert wirewords.is_unknown_host(below)
+    assert not wirewords.is_unknown_host(socket.gaierror(socket.EAI_AGAIN, "Temporary failure"))
+    assert not wirewords.is_unknown_host(ConnectionRefusedError())
 
 
 def probe(script: Script) -> tuple[Probe, list[dict[str, object]]]:

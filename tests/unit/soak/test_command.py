@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -82,6 +83,47 @@ def test_a_soak_of_a_running_server_has_an_end(tmp_path: Path) -> None:
             running.terminate()
 
 
+def test_a_server_that_is_killed_under_load_has_died_though_the_budget_ended_first(tmp_path: Path) -> None:
+    argv = server("none")
+    url = f"http://127.0.0.1:{argv[argv.index('--port') + 1]}"
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+        killer = threading.Timer(5.0, running.kill)
+        killer.start()
+        try:
+            done = soak(tmp_path / "run", "--url", url, "--for", "8s", "--quality", "20")
+        finally:
+            killer.cancel()
+            running.kill()
+    assert done.code == 16, done.out + done.err
+    assert f"{url.removeprefix('http://')} takes no connection any more" in " ".join(done.out.split())
+    assert "Nothing was found" not in done.out
+    told = run_cli("analyze", str(tmp_path / "run"), "--exit-code")
+    assert told.code == 16
+
+
+@pytest.mark.parametrize("address", ["foo", "foo/v1"])
+def test_an_address_without_scheme_and_port_is_refused_at_once(tmp_path: Path, address: str) -> None:
+    done = soak(tmp_path / "run", "--url", address)
+    assert done.code == 2
+    assert "neither http:// nor a port" in done.err
+
+
+def test_a_web_server_that_is_no_model_server_is_named_as_such(tmp_path: Path) -> None:
+    argv = (sys.executable, "-m", "http.server", str(port := _free_port()), "--bind", "127.0.0.1")
+    with subprocess.Popen(
+        argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path
+    ) as running:
+        try:
+            done = soak(tmp_path / "run", "--url", f"http://127.0.0.1:{port}", "--ready-within", "60s")
+        finally:
+            running.kill()
+    words = " ".join(done.out.split())
+    assert done.code == 14
+    assert "it answers HTTP 404 to /v1/models: no OpenAI-compatible server" in words
+    assert "What to do: give the address of a server that speaks OpenAI's API" in words
+    assert "<" not in done.out
+
+
 def test_a_start_that_takes_long_tells_its_last_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(soakview, "line", said.append)
@@ -107,7 +149,7 @@ def test_a_stall_gets_its_hang_dump_and_names_the_loop(tmp_path: Path) -> None:
     done = soak(tmp_path / "run", "--stall-after", "2s", "-v", "--", *server("stall", "--after", "60"))
     assert done.code == 12, done.err
     assert "hang_kernel" in done.out
-    assert "asked 1 process(es) for a GPU dump" in done.err
+    assert "asked 1 process for a GPU dump" in done.err
 
 
 def test_a_stall_without_hang_dumps_is_still_a_stall(tmp_path: Path) -> None:
@@ -172,7 +214,17 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_line_tells_everything_that_is_known() -> None:
     line = soakview.plain_of(SNAPSHOT)
-    for words in ("STALLED", "1h 01m", "12,345", "678", "512", "in flight 16", "125.0 s ago", "4,096 bytes"):
+    for words in (
+        "STALLED",
+        "1h 01m",
+        "12,345",
+        "678",
+        "512",
+        "in flight 16",
+        "125.0 s ago",
+        "4,096 bytes",
+        "signs of a GPU fault 1",
+    ):
         assert words in line
 
 

@@ -140,8 +140,20 @@ def test_a_failing_server_is_asked_less_and_less_often(monkeypatch: pytest.Monke
         pauses.append(seconds)
 
     monkeypatch.setattr(Load, "_pause", note)
-    run(Server(lambda ask: ("", classes.RESET)), lanes("fresh", 1), most=7)
+    server = Server(lambda ask: ("", classes.RESET if len(server.asked) <= 7 else None))
+    run(server, lanes("fresh", 1), most=1)
     assert pauses == [0.1, 0.2, 0.5, 1.0, 2.0, 2.0, 2.0]
+
+
+def test_requests_that_failed_do_not_use_up_the_number_of_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def no_pause(self: Load, seconds: float) -> None:
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(Load, "_pause", no_pause)
+    server = Server(lambda ask: ("fine", classes.HTTP if len(server.asked) % 2 else None))
+    _, records = run(server, lanes("fresh", 3), most=20)
+    assert sum(record.error is None for record in records) == 20
+    assert len(records) > 30
 
 
 def test_stopping_hangs_up_and_leaves_a_record_of_what_was_under_way() -> None:

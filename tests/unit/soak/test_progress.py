@@ -12,6 +12,7 @@ from crashlab.soak.metrics import parse_metrics
 from crashlab.soak.progress import (
     DEAD,
     DUMPING,
+    FAILING,
     IDLE,
     PREFILLING,
     PROGRESSING,
@@ -44,6 +45,16 @@ def test_a_server_without_a_first_answer_is_starting() -> None:
 
 def test_nothing_in_flight_is_idle_however_long() -> None:
     assert states([Sight(0.0), Sight(5000.0)]) == [IDLE, IDLE]
+
+
+def test_requests_that_all_fail_are_no_progress_and_no_idleness_but_a_stall_is_still_seen() -> None:
+    assert states([Sight(0.0, failing=2), Sight(1.0, failing=3)]) == [IDLE, FAILING]
+    assert states([busy(0.0), busy(1.0, failing=9), busy(200.0, failing=9)]) == [
+        PROGRESSING,
+        FAILING,
+        STALLED,
+    ]
+    assert states([Sight(0.0, failing=9, alive=False)]) == [DEAD]
 
 
 def test_client_bytes_alone_are_progress_where_there_are_no_metrics() -> None:

@@ -81,6 +81,8 @@ def test_a_budget_is_spent_by_whichever_limit_comes_first() -> None:
 def test_what_is_left_of_a_budget_after_an_attempt() -> None:
     left = Budget(60.0, 1000, 50).left(Exposure(20.0, 1500, 10))
     assert left == Budget(40.0, 0, 40)
+    assert Budget(requests=50).left(Exposure(20.0, None, 40, failed=30)) == Budget(requests=40)
+    assert Budget(requests=10).spent(Exposure(20.0, None, 40, failed=31)) is None
     assert Budget().left(Exposure(5.0, 5, 5)) == Budget()
 
 
@@ -175,6 +177,7 @@ def test_failures_in_a_row_end_with_a_success_and_with_what_the_client_chose() -
     assert board.failures_in_a_row == 0
     board.note(record(classes.REJECTED), 2.0)
     assert (board.failures_in_a_row, board.rejected) == (0, 1)
+    assert dict(board.unserved) == {"rejected": 1}
 
 
 def test_a_board_remembers_a_bounded_number_of_records() -> None:
@@ -301,7 +304,19 @@ def test_an_address_is_made_plain(text: str, url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "http://", "ftp://x", "http://h:99999", "http://h:0", "http://[::1", "a b", "http://h/?x=1"]
+    "text",
+    [
+        "",
+        "http://",
+        "ftp://x",
+        "http://h:99999",
+        "http://h:0",
+        "http://[::1",
+        "a b",
+        "http://h/?x=1",
+        "foo",
+        "foo/v1",
+    ],
 )
 def test_what_is_no_address_is_refused_with_the_next_step(text: str) -> None:
     with pytest.raises(UsageError) as caught:

@@ -67,6 +67,10 @@ OUTCOME = Outcome(
         (kinds.FAULT, "inconclusive", "host-death", 16),
         (kinds.REFUSES, "no-fault", "inconclusive", 15),
         (kinds.LOAD_FAILED, "no-fault", "inconclusive", 15),
+        (kinds.FAILING, "no-fault", "inconclusive", 15),
+        (kinds.FAILING, "host-death", "inconclusive", 15),
+        (kinds.FAILING, "gpu-fault", "gpu-fault", 10),
+        (kinds.FAILING, "out-of-memory", "out-of-memory", 15),
         (kinds.DIED, "out-of-memory", "out-of-memory", 15),
         ("of another version", "no-fault", "no-fault", 0),
     ],
@@ -84,6 +88,16 @@ def test_an_interrupt_before_any_load_is_no_absence_of_evidence() -> None:
     assert verdict.headline == "Interrupted before the server was ready: nothing was tested"
     assert verdict.confidence is not None
     assert "absence of evidence" not in " ".join(verdict.confidence.reasons)
+
+
+@pytest.mark.parametrize("kind", [kinds.REFUSES, kinds.LOAD_FAILED])
+def test_a_server_that_did_some_work_was_exercised(kind: str) -> None:
+    nothing = "nothing was exercised"
+    worked = settle(report("no-fault"), OUTCOME._replace(kind=kind)).verdict
+    idle = settle(report("no-fault"), OUTCOME._replace(kind=kind, exposure={"tokens": 0})).verdict
+    assert worked.does_not_mean
+    assert nothing not in " ".join(worked.does_not_mean)
+    assert nothing in " ".join(idle.does_not_mean)
 
 
 def test_one_request_is_not_many() -> None:

@@ -24,6 +24,7 @@ from crashlab.report.sweep import FORMATS, from_json, redacted, render, rows
 from crashlab.report.sweep.jsonform import SCHEMA
 from crashlab.sweep.facts import Arm, ArmRun, Effective, Exposure, Machine, Setting, SweepResult
 from crashlab.sweep.verdict import judged
+from crashlab.sweep.verdict.words import events
 from tests.support import golden, hostile, recorded, sweeps
 from tests.unit.report.test_html import parse
 
@@ -332,3 +333,51 @@ def test_secrets_and_people_do_not_leave(form: str) -> None:
     shown = render(clean, form)
     for canary in (secret, "mallory7", "10.1.2.3", "bravo"):
         assert canary not in shown
+
+
+def planted() -> SweepResult:
+    """The sweep of a real server with a planted fault, judged anew."""
+    folder = ROOT / "tests" / "data" / "sweep" / "h200"
+    return judged(from_json((folder / "report.json").read_bytes())._replace(findings=None))
+
+
+def test_the_headline_says_in_words_what_failed_and_the_key_stands_where_keys_are_listed() -> None:
+    said = "5 faults of Warp Illegal Address in planted_epilogue_store (store, global) in 5 runs"
+    key = "v1|gpu-fault|WARP_ILLEGAL_ADDRESS|planted_epilogue_store|store|global"
+    result = planted()
+    assert result.findings is not None
+    assert result.findings.headline.startswith(said)
+    page = render(result, "html").replace("<wbr>", "")
+    assert re.search(f"<h1[^>]*>{re.escape(said)}", page)
+    for form in ("text", "md", "json"):
+        assert key in re.sub(r"\n +", "", render(result, form))
+
+
+def test_at_80_columns_names_of_arms_are_broken_behind_a_sign() -> None:
+    shown = render(planted(), "text", width=80)
+    assert re.search(r"^  cudagraph-mode= .*\n  NONE ", shown, re.M)
+    assert "NO\n" not in shown
+    assert all(len(line) <= 80 for line in shown.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("v1|gpu-fault|WARP_OUT_OF_RANGE_ADDRESS|a%7Cb|st|-", "2 faults of Warp Out-of-range Address in a|b (st)"),
+        ("v1|gpu-fault|CODE_99|~0a3|-|-", "2 faults of unknown exception 99 at a PC that ends in 0a3"),
+        ("v1|gpu-fault|SOME_NEW|512bytes|-|-", "2 faults of Some New in a module of 512 bytes"),
+        ("v1|trap|-|-|-|-", "2 faults of trap"),
+        ("v1|hang|a+b|spinning+waiting", "2 hangs in a, b (spinning, waiting)"),
+        ("v1|stall|h12345678", "2 faults of key v1|stall|h12345678"),
+        ("of another version", "2 faults of key of another version"),
+        ("fault without a key", "2 faults without a key"),
+    ],
+)  # fmt: skip
+def test_a_key_is_told_in_words(key: str, said: str) -> None:
+    assert events(2, key) == said
+
+
+@given(st.text(max_size=200))
+def test_any_text_as_a_key_is_short_in_a_sentence(text: str) -> None:
+    assert len(events(1, f"v1|hang|{text}")) < 220
+    assert len(events(1, f"v1|gpu-fault|{text}|{text}|-|-")) < 480
