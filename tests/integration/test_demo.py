@@ -300,7 +300,7 @@ def test_killed_under_load_everything_that_was_seen_is_readable(tmp_path: Path, 
         (("soak", "--url", "x", "--input-tokens", "9:3"), 2, "no range"),
         (("soak", "--url", "x", "--extra", "[1]"), 2, "JSON object"),
         (("soak", "--url", "x", "--extra", "{"), 2, "no JSON object"),
-        (("soak", "--url", "x", "--prompts", "/nonexistent"), 3, "Cannot read the prompts"),
+        (("soak", "--url", "http://127.0.0.1:1", "--prompts", "/nonexistent"), 3, "Cannot read the prompts"),
         (("soak", "--", "/nonexistent/server"), 3, "cannot be started"),
     ],
 )
